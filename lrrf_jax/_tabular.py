@@ -1,0 +1,299 @@
+"""What every reader of a table needs: names, numbers and errors that say where the fault is."""
+
+import contextlib
+import csv
+import difflib
+import fnmatch
+import gzip
+import io
+import os
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import IO, NamedTuple, cast
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lrrf_jax._typing import NDArray
+from lrrf_jax._validation import InputError
+
+MISSING = ("", "NaN", "?", "NA")
+DELIMITERS = {".csv": ",", ".csv.gz": ",", ".tsv": "\t", ".tsv.gz": "\t"}
+ARROW_SUFFIXES = (".arrow", ".feather", ".ipc")
+# What the libraries below raise on files that are cut off or altered.
+_DAMAGE = (
+    OSError,
+    EOFError,
+    ValueError,
+    zlib.error,
+    zipfile.BadZipFile,
+    csv.Error,
+    pa.ArrowException,
+)
+
+
+class Rows(NamedTuple):
+    """Tells where a row of a table lies: its file, its number and, in a text file, its line."""
+
+    path: str
+    line_of: Callable[[int], int] | None = None  # row of the file, from 0 -> line, from 1
+    first: int = 0  # rows of the file that come before row 0 of the table at hand
+
+    def at(self, row: int) -> str:
+        """Return ``row 3 (line 4)`` for the third data row."""
+        number = self.first + int(row) + 1
+        line = f" (line {self.line_of(number - 1)})" if self.line_of else ""
+        return f"row {number}{line}"
+
+
+def suffix_of(path: str) -> str:
+    """Return the suffix in lower case, with that of the format kept before ``.gz``."""
+    stem, suffix = os.path.splitext(path.lower())
+    return os.path.splitext(stem)[1] + suffix if suffix == ".gz" else suffix
+
+
+def existing_file(path: str | os.PathLike[str]) -> str:
+    """Return ``path`` as text, or raise InputError where there is no file with content."""
+    text = os.fsdecode(path)
+    if not os.path.exists(text):
+        raise InputError(f"{text}: there is no such file. Check the path.")
+    if os.path.isdir(text):
+        raise InputError(f"{text}: is a directory. Name one file in it.")
+    if os.path.getsize(text) == 0:
+        raise InputError(f"{text}: the file is empty. Write it again.")
+    return text
+
+
+@contextlib.contextmanager
+def reading(path: str) -> Iterator[None]:
+    """Turn what the libraries below raise on a damaged file into an InputError that names it."""
+    try:
+        yield
+    except InputError:
+        raise
+    except PermissionError as error:
+        raise InputError(f"{path}: permission denied. Make the file readable.") from error
+    except _DAMAGE as error:
+        reason = str(error).strip().splitlines() or [type(error).__name__]
+        raise InputError(
+            f"{path}: cannot be read as {suffix_of(path) or 'a table'} ({reason[0].rstrip('.')}). "
+            "The file is damaged or of another format: write it again."
+        ) from error
+
+
+def open_bytes(path: str) -> IO[bytes]:
+    """Open a file that may be gzipped."""
+    if path.lower().endswith(".gz"):
+        return cast(IO[bytes], gzip.open(path, "rb"))
+    return open(path, "rb")
+
+
+def open_arrow(path: str) -> pa.NativeFile:
+    """Open a file that may be gzipped, for pyarrow."""
+    return pa.input_stream(path, compression="gzip" if path.lower().endswith(".gz") else None)
+
+
+@contextlib.contextmanager
+def open_npz(path: str) -> Iterator[Mapping[str, NDArray]]:
+    """Open an npz archive; its arrays are read when they are asked for."""
+    with open(path, "rb") as file, zipfile.ZipFile(file):  # raises unless it is an archive
+        file.seek(0)
+        with np.load(file, allow_pickle=False) as archive:
+            yield archive
+
+
+def _csv_rows(
+    path: str, delimiter: str, errors: str = "replace"
+) -> Iterator[tuple[int, list[str]]]:
+    """Yield (line, cells) for each row that is not blank; the header comes first."""
+    with io.TextIOWrapper(open_bytes(path), "utf-8-sig", errors, newline="") as lines:
+        reader = csv.reader(lines, delimiter=delimiter)
+        line = 1
+        for cells in reader:
+            if cells:
+                yield line, cells
+            line = reader.line_num + 1
+
+
+def csv_header(path: str, delimiter: str) -> list[str]:
+    """Return the column names of a text table, each of them once."""
+    with reading(path):
+        try:
+            _, names = next(_csv_rows(path, delimiter, "strict"), (0, []))
+        except UnicodeDecodeError as error:
+            raise csv_problem(path, delimiter, error) from error
+    if not names:
+        raise InputError(f"{path}: the file is empty. Write a header line and the rows below it.")
+    return unique_names(path, names)
+
+
+def unique_names(path: str, names: Sequence[str]) -> list[str]:
+    """Return the names as a list, or raise InputError where one is there twice."""
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise InputError(
+            f"{path}: column {repeated[0]!r} is there {names.count(repeated[0])} times "
+            f"({len(repeated)} names are repeated). Give every column a name of its own."
+        )
+    return list(names)
+
+
+def csv_line(path: str, delimiter: str, row: int) -> int:
+    """Return the line, from 1, on which data row ``row``, from 0, starts. Cost: one scan."""
+    for number, (line, _) in enumerate(_csv_rows(path, delimiter)):
+        if number == row + 1:
+            return line
+    return row + 2
+
+
+def csv_problem(path: str, delimiter: str, error: Exception) -> InputError:
+    """Scan a text table that could not be parsed for the first fault, and describe it."""
+    with open_bytes(path) as binary:
+        for line, content in enumerate(binary, 1):
+            try:
+                content.decode("utf-8")
+            except UnicodeDecodeError:
+                return InputError(
+                    f"{path}: line {line} is not UTF-8 text. Save the file in the UTF-8 encoding."
+                )
+    rows = _csv_rows(path, delimiter)
+    width = len(next(rows, (1, []))[1])
+    n_rows = 0
+    for n_rows, (line, cells) in enumerate(rows, 1):  # noqa: B007
+        if len(cells) != width:
+            return InputError(
+                f"{path}: row {n_rows} (line {line}) has {len(cells)} cells, the header has "
+                f"{width}. Give every row one cell a column, empty where a value is missing."
+            )
+    if n_rows == 0:
+        return no_rows(path)
+    return InputError(f"{path}: cannot be read as a table ({str(error).splitlines()[0]}).")
+
+
+def no_rows(path: str) -> InputError:
+    """Return the error for a table without rows."""
+    return InputError(f"{path}: the table has no rows. Add rows, or leave the file out.")
+
+
+def as_patterns(patterns: str | Sequence[str]) -> list[str]:
+    """Split comma-separated text into patterns; a sequence passes unchanged."""
+    if isinstance(patterns, str):
+        return [pattern.strip() for pattern in patterns.split(",") if pattern.strip()]
+    return list(patterns)
+
+
+def match_columns(
+    path: str, names: Sequence[str], patterns: str | Sequence[str], argument: str
+) -> list[str]:
+    """Return the columns that the names or shell globs pick: by pattern, then as in the file.
+
+    Examples
+    --------
+    >>> match_columns("t.csv", ["A1", "A2", "A10", "L1"], "A*", "features")
+    ['A1', 'A2', 'A10']
+    """
+    chosen: dict[str, None] = {}
+    for pattern in [patterns] if patterns in names else as_patterns(patterns):
+        exact = [name for name in names if name == pattern]
+        found = exact or [name for name in names if fnmatch.fnmatchcase(name, str(pattern))]
+        if not found:
+            raise InputError(
+                f"{path}: {argument} asks for {pattern!r}, which no column is called or matches. "
+                f"{resembling(str(pattern), names)}"
+            )
+        chosen.update(dict.fromkeys(found))
+    return list(chosen)
+
+
+def resembling(name: str, names: Sequence[str]) -> str:
+    """Name the columns that look like ``name``, or the first ones where none does."""
+    folded = {known.strip().casefold(): known for known in reversed(names)}
+    close = difflib.get_close_matches(name.strip().casefold(), list(folded), n=3)
+    if close:
+        return f"Close to it: {', '.join(repr(folded[match]) for match in close)}."
+    shown = ", ".join(repr(known) for known in names[:10])
+    return f"The columns are {shown}{', ...' if len(names) > 10 else '.'}"
+
+
+def is_text(type_: pa.DataType) -> bool:
+    """Tell whether an Arrow type holds text."""
+    return str(type_) in ("string", "large_string", "string_view")
+
+
+def plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Decode a dictionary (pandas category, polars enum), and bring text to one type."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    return column.cast(pa.large_string()) if is_text(column.type) else column
+
+
+def trimmed_text(column: pa.ChunkedArray, missing: Sequence[str]) -> pa.ChunkedArray:
+    """Trim text and make the cells that say "missing" null."""
+    column = pc.utf8_trim_whitespace(column)
+    is_missing = pc.is_in(column, value_set=pa.array(list(missing), column.type))
+    return pc.if_else(is_missing, pa.scalar(None, column.type), column)
+
+
+def numbers(column: pa.ChunkedArray, name: str, rows: Rows, missing: Sequence[str]) -> NDArray:
+    """Return a column as float32 or float64 (n,), with NaN for null and missing cells.
+
+    Raises InputError that names the column, the row and the cell where a cell is no number.
+    """
+    column = plain(column)
+    type_ = column.type
+    if pa.types.is_null(type_):
+        return np.full(len(column), np.nan, np.float32)
+    if is_text(type_):
+        column = _parsed(trimmed_text(column, missing), name, rows)
+    elif not pa.types.is_float32(type_):
+        if not (
+            pa.types.is_boolean(type_)
+            or pa.types.is_integer(type_)
+            or pa.types.is_floating(type_)
+            or pa.types.is_decimal(type_)
+        ):
+            raise InputError(
+                f"{rows.path}: column {name!r} must hold numbers, and its type is {type_}. "
+                "Convert it to numbers, or leave it out of the features and labels."
+            )
+        if pa.types.is_boolean(type_):
+            column = column.cast(pa.uint8())
+        column = column.cast(pa.float64(), safe=False)
+    return pc.fill_null(column, float("nan")).to_numpy()
+
+
+def _parsed(text: pa.ChunkedArray, name: str, rows: Rows) -> pa.ChunkedArray:
+    """Cast text to float64; where that fails, halve down to the first cell at fault."""
+    try:
+        return text.cast(pa.float64())
+    except pa.ArrowInvalid:
+        low, high = 0, len(text)  # the first fault lies in low..high-1
+        while high - low > 1:
+            middle = (low + high) // 2
+            try:
+                text.slice(low, middle - low).cast(pa.float64())
+                low = middle
+            except pa.ArrowInvalid:
+                high = middle
+        raise InputError(
+            f"{rows.path}: column {name!r} must hold numbers; {rows.at(low)} holds "
+            f"{text[low].as_py()!r}. Correct the cell, leave it empty where the value is "
+            "missing, or name the columns to use with features= (--features)."
+        ) from None
+
+
+def finite_features(values: NDArray, name: str, rows: Rows) -> NDArray:
+    """Round features to float32; NaN means missing, an infinity raises InputError."""
+    with np.errstate(over="ignore"):
+        narrow = values.astype(np.float32)
+    bad = np.isinf(narrow)
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise InputError(
+            f"{rows.path}: column {name!r} must hold finite float32 numbers; {rows.at(row)} holds "
+            f"{values[row]} ({int(bad.sum())} of {len(bad)} rows fail). Rescale the column, or "
+            "leave the cell empty where the value is missing."
+        )
+    return narrow

@@ -1,0 +1,17 @@
+"""Label ranking data: sets that need no network, recipes that make them, and file readers."""
+
+from lrrf_jax.datasets.builtin import builtin_names, load
+from lrrf_jax.datasets.container import LabelRankingData
+from lrrf_jax.rankings.missing import delete_labels
+from lrrf_jax.datasets.readers import read
+from lrrf_jax.datasets.recipes import from_classification, from_regression
+
+__all__ = [
+    "LabelRankingData",
+    "builtin_names",
+    "delete_labels",
+    "from_classification",
+    "from_regression",
+    "load",
+    "read",
+]

@@ -1,0 +1,239 @@
+"""Cells of a file -> checked positions, with messages that name the row of the file."""
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lrrf_jax._tabular import Rows, is_text, numbers, plain, trimmed_text
+from lrrf_jax._typing import NDArray
+from lrrf_jax._validation import InputError
+from lrrf_jax.rankings import densify, rankings_from_scores, rankings_from_strings
+
+CONVENTIONS = ("positions", "orderings", "scores")
+_INDEX = re.compile(r"[+-]?\d+(\.0*)?")  # pandas writes 2.0 where a column has empty cells
+
+
+def check_convention(convention: str) -> None:
+    """Raise InputError unless ``convention`` is one that the readers know."""
+    if convention not in CONVENTIONS:
+        raise InputError(f"convention must be one of {CONVENTIONS}; it is {convention!r}.")
+
+
+def rankings_from_table(
+    table: pa.Table,
+    names: Sequence[str],
+    rows: Rows,
+    *,
+    convention: str,
+    missing: Sequence[str],
+    close_gaps: bool,
+) -> tuple[NDArray, tuple[str, ...]]:
+    """Read the label columns ``names`` of a table.
+
+    Returns
+    -------
+    y : ndarray, float32 (n_samples, n_labels)
+        Positions, NaN where a label is missing.
+    labels : tuple of str
+        The columns, or the names in the cells where ``convention="orderings"`` meets names.
+    """
+    if convention == "orderings":
+        return _from_orderings(table, names, rows, missing)
+    cells = np.column_stack([numbers(table[name], name, rows, missing) for name in names])
+    return rankings_from_cells(cells, names, rows, convention, close_gaps), tuple(names)
+
+
+def rankings_from_cells(
+    cells: NDArray,  # float (n_samples, n_labels)
+    names: Sequence[str],
+    rows: Rows,
+    convention: str,
+    close_gaps: bool,
+) -> NDArray:  # float32 (n_samples, n_labels)
+    """Read numbers by the convention; the cost is one sort a row."""
+    if convention == "orderings":
+        return _from_indices(cells, len(names), rows)
+    empty = np.isnan(cells).all(axis=0)
+    if empty.any():
+        raise InputError(
+            f"{rows.path}: label column {names[int(np.argmax(empty))]!r} is missing in every row "
+            f"({int(empty.sum())} of {len(names)} label columns are). Leave it out of labels=."
+        )
+    if convention == "scores":
+        return rankings_from_scores(cells).astype(np.float32)
+    _check_positions(cells, names, rows, close_gaps)
+    return (densify(cells) if close_gaps else cells).astype(np.float32)
+
+
+def _check_positions(cells: NDArray, names: Sequence[str], rows: Rows, close_gaps: bool) -> None:
+    places = np.sort(cells, axis=1)  # NaN goes to the end
+    known = ~np.isnan(places)
+    with np.errstate(invalid="ignore"):
+        odd = (known & ((places < 1) | (places != np.floor(places)) | np.isinf(places))).any(axis=1)
+    tied = (places[:, 1:] == places[:, :-1]).any(axis=1)
+    gaps = (known & (places != np.arange(1, cells.shape[1] + 1))).any(axis=1)
+    bad = (odd | tied) if close_gaps else (odd | tied | gaps)
+    if not bad.any():
+        return
+    row = int(np.argmax(bad))
+    why, remedy = _position_fault(places[row][known[row]])
+    shown = ", ".join("NaN" if np.isnan(cell) else f"{cell:g}" for cell in cells[row])
+    raise InputError(
+        f"{rows.path}: columns {names[0]}..{names[-1]} must hold the positions 1..m' of the m' "
+        f"ranked labels, once each, 1 = best; {rows.at(row)} is [{shown}]: {why} "
+        f"({int(bad.sum())} of {len(bad)} rows fail). {remedy}"
+    )
+
+
+def _position_fault(
+    places: NDArray,  # float, sorted, no NaN
+) -> tuple[str, str]:
+    """Say what is wrong with the positions of one row, and the way out."""
+    if np.isinf(places).any():
+        return "a position is infinite", (
+            "Leave the cell empty where a label is missing; where missing labels come last, "
+            'train with missing="last".'
+        )
+    if (places != np.floor(places)).any():
+        return "a position is no whole number", 'Read scores with convention="scores".'
+    if places[0] < 0:
+        return "a position is negative", "Leave the cell empty where a label is missing."
+    if places[0] == 0:
+        return "the positions start at 0", (
+            "Add 1 to every position, or leave the cell empty where 0 stands for a missing label."
+        )
+    repeated = places[1:][places[1:] == places[:-1]]
+    if repeated.size:
+        return f"position {repeated[0]:g} is repeated", (
+            'A ranking has no ties. Read scores with convention="scores", lists of labels, best '
+            'first, with convention="orderings".'
+        )
+    return "positions are skipped", "Close the gaps with close_gaps=True."
+
+
+def _from_orderings(
+    table: pa.Table, names: Sequence[str], rows: Rows, missing: Sequence[str]
+) -> tuple[NDArray, tuple[str, ...]]:
+    columns = [plain(table[name]) for name in names]
+    if not all(is_text(column.type) for column in columns):
+        cells = np.column_stack([numbers(table[name], name, rows, missing) for name in names])
+        return _from_indices(cells, len(names), rows), tuple(names)
+    columns = [trimmed_text(column, missing) for column in columns]
+    found: set[str] = set()
+    for column in columns:
+        found.update(pc.unique(column).drop_null().to_pylist())
+    if all(_INDEX.fullmatch(name) for name in found):
+        labels = tuple(names)
+        cells = np.column_stack([numbers(table[name], name, rows, missing) for name in names])
+    else:
+        labels = tuple(names) if found <= set(names) else tuple(sorted(found, key=natural_key))
+        value_set = pa.array(labels, pa.large_string())
+        codes = [pc.index_in(column, value_set=value_set) for column in columns]
+        cells = np.column_stack(
+            [pc.fill_null(code.cast(pa.float64()), float("nan")).to_numpy() + 1 for code in codes]
+        )
+    return _from_indices(cells, len(labels), rows), labels
+
+
+def _from_indices(
+    cells: NDArray,  # float (n_samples, n_places): label index from 1, NaN after the last label
+    n_labels: int,
+    rows: Rows,
+) -> NDArray:  # float32 (n_samples, n_labels)
+    known = ~np.isnan(cells)
+    in_range = (cells >= 1) & (cells <= n_labels) & (cells == np.floor(cells))
+    faults = [
+        ((known & ~in_range).any(axis=1), f"an index is not one of 1..{n_labels}"),
+        ((known[:, 1:] & ~known[:, :-1]).any(axis=1), "a label comes after an empty cell"),
+    ]
+    label = np.where(known & in_range, cells, 1).astype(np.int64) - 1
+    sample, place = np.nonzero(known)
+    y = np.full((len(cells), n_labels), np.nan, np.float32)
+    y[sample, label[sample, place]] = place + 1
+    repeated = (~np.isnan(y)).sum(axis=1) < known.sum(axis=1)
+    faults.append((repeated, "a label is repeated"))
+    for bad, why in faults:
+        if bad.any():
+            row = int(np.argmax(bad))
+            shown = ", ".join("" if np.isnan(cell) else f"{cell:g}" for cell in cells[row])
+            raise InputError(
+                f"{rows.path}: the label columns must hold label indices from 1 or names, best "
+                f"first (convention='orderings'); {rows.at(row)} is [{shown}]: {why} "
+                f"({int(bad.sum())} of {len(bad)} rows fail). Correct the rows, or read positions "
+                'with convention="positions".'
+            )
+    return y
+
+
+def rankings_from_text(
+    column: pa.ChunkedArray,
+    name: str,
+    rows: Rows,
+    missing: Sequence[str],
+    labels: Sequence[str] | None = None,
+) -> tuple[NDArray, tuple[str, ...]]:
+    """Read a text column such as ``b>d>a``; each distinct text is parsed once.
+
+    Returns
+    -------
+    y : ndarray, float32 (n_samples, n_labels)
+    labels : tuple of str
+        ``labels``, or all names that occur, in natural order (L2 before L10).
+    """
+    column = plain(column)
+    if not is_text(column.type):
+        raise InputError(
+            f"{rows.path}: column {name!r} must hold text such as 'b>d>a'; its type is "
+            f"{column.type}. Name position columns with labels= (--labels)."
+        )
+    encoded = trimmed_text(column, missing).combine_chunks().dictionary_encode()
+    if isinstance(encoded, pa.ChunkedArray):  # combine_chunks of an empty or huge column
+        encoded = encoded.unify_dictionaries().combine_chunks()
+    texts = encoded.dictionary.to_pylist()
+    if not any(">" in text for text in texts):
+        raise InputError(
+            f"{rows.path}: column {name!r} must hold rankings such as 'b>d>a', best first; "
+            "no cell holds a '>'. Name the label columns with labels= (--labels)."
+        )
+    codes = pc.fill_null(encoded.indices.cast(pa.int64()), -1).to_numpy(zero_copy_only=False)
+    try:
+        ranked, found = rankings_from_strings(texts, labels=labels)
+    except InputError as error:
+        raise _text_fault(texts, codes, name, rows, labels) from error
+    if labels is None:
+        order = sorted(range(len(found)), key=lambda j: natural_key(found[j]))
+        ranked, found = ranked[:, order], [found[j] for j in order]
+    # Code -1, a missing cell, picks the row of NaN at the end.
+    distinct = np.vstack([ranked, np.full((1, len(found)), np.nan)]).astype(np.float32)
+    return distinct[codes], tuple(found)
+
+
+def _text_fault(
+    texts: list[str], codes: NDArray, name: str, rows: Rows, labels: Sequence[str] | None
+) -> InputError:
+    bad = np.zeros(len(texts) + 1, bool)  # the last one stands for missing cells
+    for code, text in enumerate(texts):
+        try:
+            rankings_from_strings([text], labels=labels)
+        except InputError:
+            bad[code] = True
+    fails = bad[codes]
+    row = int(np.argmax(fails))
+    known = f" of {', '.join(labels)}" if labels is not None else ""
+    return InputError(
+        f"{rows.path}: column {name!r} must hold label names{known}, best first, each once at "
+        f"most, joined by '>'; {rows.at(row)} holds {texts[codes[row]]!r} ({int(fails.sum())} of "
+        f"{len(fails)} rows fail). Leave missing labels out, and break ties."
+    )
+
+
+def natural_key(name: str) -> list[tuple[int, int, str]]:
+    """Sort key that puts L2 before L10."""
+    return [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in _pieces(name)]
+
+
+def _pieces(name: str) -> list[str]:
+    return [part for part in re.split(r"(\d+)", name) if part]

@@ -1,0 +1,129 @@
+"""Which columns of a table are features, and which hold the ranking. Nothing is guessed."""
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from lrrf_jax._tabular import match_columns, resembling
+from lrrf_jax._validation import InputError
+
+POSITION_COLUMN = re.compile(r"L\d+")
+RANKING_COLUMN = "ranking"
+# What pandas calls a row index that was saved with the table.
+INDEX_NAMES = ("", "Unnamed: 0", "__index_level_0__")
+
+
+class Columns(NamedTuple):
+    """The columns to read, by name."""
+
+    features: tuple[str, ...]
+    labels: tuple[str, ...]  # empty where ``ranking`` is set
+    ranking: str | None  # the text column
+
+
+def choose_columns(
+    path: str,
+    names: Sequence[str],
+    *,
+    features: str | Sequence[str] | None,
+    labels: str | Sequence[str] | None,
+    ranking: str | None,
+) -> Columns:
+    """Split the columns of a table into features and labels.
+
+    Parameters
+    ----------
+    path : str
+        The file, for the messages.
+    names : sequence of str
+        All column names, in the order of the file.
+    features, labels : str or sequence of str, optional
+        Names or shell globs; text is split at commas. By default the labels are the columns
+        ``L<digits>`` and the features are all other columns.
+    ranking : str, optional
+        A text column that holds rankings such as ``b>d>a``. A column called ``ranking`` is
+        used by default where there is no ``L<digits>`` column.
+
+    Raises
+    ------
+    InputError
+        Where a name or glob picks nothing; where both or neither of the two kinds of label
+        columns are there; where fewer than two labels or no feature is left; where a column is
+        asked for twice; or where a saved row index would become a feature.
+
+    Examples
+    --------
+    >>> choose_columns("t.csv", ["A1", "A2", "L1", "L2"], features=None, labels=None, ranking=None)
+    Columns(features=('A1', 'A2'), labels=('L1', 'L2'), ranking=None)
+    """
+    if ranking is not None and labels is not None:
+        raise InputError(f"{path}: give labels= or ranking=, not both.")
+    chosen: list[str] = []
+    if labels is not None:
+        chosen = match_columns(path, names, labels, "labels")
+    elif ranking is not None:
+        if ranking not in names:
+            raise InputError(
+                f"{path}: there is no column {ranking!r}. {resembling(ranking, names)}"
+            )
+    else:
+        chosen, ranking = _default_labels(path, names)
+    if ranking is None and len(chosen) < 2:
+        raise InputError(
+            f"{path}: a ranking needs at least two labels; the only label column is {chosen}. "
+            "Name the label columns with labels= (--labels)."
+        )
+    targets = {*chosen, *([ranking] if ranking is not None else [])}
+    return Columns(tuple(_features(path, names, features, targets)), tuple(chosen), ranking)
+
+
+def _default_labels(path: str, names: Sequence[str]) -> tuple[list[str], str | None]:
+    positions = [name for name in names if POSITION_COLUMN.fullmatch(name)]
+    if positions and RANKING_COLUMN in names:
+        raise InputError(
+            f"{path}: both {', '.join(positions)} and {RANKING_COLUMN!r} may hold the ranking. "
+            f"Say which: labels='L*' (--labels 'L*') or ranking={RANKING_COLUMN!r}."
+        )
+    if positions:
+        return positions, None
+    if RANKING_COLUMN in names:
+        return [], RANKING_COLUMN
+    raise InputError(
+        f"{path}: no column is called L1, L2, ... or {RANKING_COLUMN!r}. Name the label columns "
+        f"with labels= (--labels 'L*') or the text column with ranking=. {_header_advice(names)}"
+    )
+
+
+def _header_advice(names: Sequence[str]) -> str:
+    if len(names) == 1 and (";" in names[0] or "\t" in names[0]):
+        return (
+            f"The header is the single column {names[0]!r}: separate the cells of .csv files by "
+            "commas, those of .tsv files by tabs."
+        )
+    if all(re.fullmatch(r"[-+.\deE\s]+", name) for name in names[:-1]):
+        return "The first line holds numbers: put a line with the column names above it."
+    return resembling("L1", names)
+
+
+def _features(
+    path: str, names: Sequence[str], features: str | Sequence[str] | None, targets: set[str]
+) -> list[str]:
+    if features is not None:
+        chosen = match_columns(path, names, features, "features")
+        both = [name for name in chosen if name in targets]
+        if both:
+            raise InputError(
+                f"{path}: column {both[0]!r} is asked for as a feature and as a label "
+                f"({len(both)} columns are). Narrow features= or labels=."
+            )
+        return chosen
+    chosen = [name for name in names if name not in targets]
+    for name in chosen:
+        if name in INDEX_NAMES:
+            raise InputError(
+                f"{path}: column {name!r} looks like a saved row index. Name the features with "
+                "features= (--features), or save the table without its index."
+            )
+    if not chosen:
+        raise InputError(f"{path}: no feature column is left beside the labels.")
+    return chosen

@@ -1,0 +1,110 @@
+"""PrefLib files of strict orders (.soc, .soi), with headers from before and after 2022."""
+
+import re
+
+import numpy as np
+
+from lrrf_jax._tabular import no_rows
+from lrrf_jax._typing import NDArray
+from lrrf_jax._validation import InputError
+from lrrf_jax.datasets._lines import text_lines
+from lrrf_jax.datasets.container import LabelRankingData
+
+_METADATA = re.compile(r"#\s*([^:]+?)\s*:\s*(.*)")
+_NAME = re.compile(r"ALTERNATIVE NAME (\d+)", re.IGNORECASE)
+_Orders = list[tuple[int, int, str]]  # line, count, ordering
+
+
+def read_preflib(path: str, *, name: str) -> LabelRankingData:
+    """Read the votes of a PrefLib file; see `read`.
+
+    Every order is repeated as often as its count says. There are no features: ``X`` has shape
+    (n_votes, 0). Alternatives that a vote does not name are missing (NaN); the file does not say
+    whether they are unknown or last, so say ``missing="last"`` to a learner where they are last.
+    Alternatives that share a name get their number appended.
+
+    Raises
+    ------
+    InputError
+        Where orders have ties (.toc, .toi), name an alternative twice or one that is not
+        declared, or where the file is no PrefLib file.
+    """
+    lines = text_lines(path)
+    labels, orders = _modern(path, lines) if lines[0].startswith("#") else _old(path, lines)
+    if len(labels) < 2:
+        raise InputError(f"{path}: a ranking needs at least two alternatives; found {labels}.")
+    if not orders:
+        raise no_rows(path)
+    rankings = np.vstack([_ranking(path, line, text, len(labels)) for line, _, text in orders])
+    y = np.repeat(rankings, [count for _, count, _ in orders], axis=0)
+    return LabelRankingData(np.empty((len(y), 0), np.float32), y, (), tuple(labels), name)
+
+
+def _modern(path: str, lines: list[str]) -> tuple[list[str], _Orders]:
+    names: dict[int, str] = {}
+    orders: _Orders = []
+    n_labels = 0
+    for number, line in enumerate(lines, 1):
+        metadata = _METADATA.fullmatch(line.strip())
+        if metadata:
+            alternative = _NAME.fullmatch(metadata[1])
+            if alternative:
+                names[int(alternative[1])] = metadata[2]
+            elif metadata[1].upper() == "NUMBER ALTERNATIVES":
+                n_labels = _count(path, number, metadata[2])
+        elif line.strip() and not line.startswith("#"):
+            count, colon, text = line.partition(":")
+            if not colon:
+                raise _fault(path, number, line, "a line must read count: order, as in 3: 2,4,1")
+            orders.append((number, _count(path, number, count), text))
+    return _labels(names, n_labels or len(names)), orders
+
+
+def _old(path: str, lines: list[str]) -> tuple[list[str], _Orders]:
+    n_labels = _count(path, 1, lines[0])
+    names: dict[int, str] = {}
+    for number, line in enumerate(lines[1 : n_labels + 1], 2):
+        index, comma, text = line.partition(",")
+        if not comma:
+            raise _fault(path, number, line, "a line must read number,name, as in 1,apple")
+        names[_count(path, number, index)] = text.strip()
+    orders: _Orders = []
+    # The line after the names holds totals; the orders come below it.
+    for number, line in enumerate(lines[n_labels + 2 :], n_labels + 3):
+        if line.strip():
+            count, comma, text = line.partition(",")
+            if not comma:
+                raise _fault(path, number, line, "a line must read count,order, as in 3,2,4,1")
+            orders.append((number, _count(path, number, count), text))
+    return _labels(names, n_labels), orders
+
+
+def _labels(names: dict[int, str], n_labels: int) -> list[str]:
+    labels = [names.get(index) or str(index) for index in range(1, n_labels + 1)]
+    return [
+        f"{label} ({index})" if labels.count(label) > 1 else label
+        for index, label in enumerate(labels, 1)
+    ]
+
+
+def _count(path: str, number: int, text: str) -> int:
+    if not text.strip().isdecimal():
+        raise _fault(path, number, text, "a whole number must stand there")
+    return int(text)
+
+
+def _ranking(path: str, number: int, text: str, n_labels: int) -> NDArray:
+    """Convert ``2,4,1`` to positions: float32 (n_labels,)."""
+    if "{" in text:
+        raise _fault(path, number, text, "ties are no rankings: break them, and save as .soi")
+    indices = [cell.strip() for cell in text.split(",")]
+    known = all(cell.isdecimal() and 1 <= int(cell) <= n_labels for cell in indices)
+    if not known or len(set(map(int, indices))) < len(indices):
+        raise _fault(path, number, text, f"an order must name numbers 1..{n_labels}, each once")
+    ranking = np.full(n_labels, np.nan, np.float32)
+    ranking[[int(cell) - 1 for cell in indices]] = np.arange(1, len(indices) + 1)
+    return ranking
+
+
+def _fault(path: str, number: int, text: str, need: str) -> InputError:
+    return InputError(f"{path}: line {number} holds {text.strip()!r}; {need}.")

@@ -1,0 +1,169 @@
+"""Streams of pieces -> batches of checked float32 features."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from lrrf_jax._tabular import (
+    DELIMITERS,
+    MISSING,
+    Rows,
+    csv_line,
+    finite_features,
+    match_columns,
+    no_rows,
+    numbers,
+    resembling,
+    suffix_of,
+)
+from lrrf_jax._typing import NDArray
+from lrrf_jax._validation import InputError
+from lrrf_jax.io._sources import array_names, array_shape, arrays, tables
+
+Batch = tuple[NDArray, pa.Table | None]
+_TILE_ROWS = 2048
+
+
+def chosen_features(
+    path: str,
+    names: list[str],
+    feature_names: Sequence[str] | None,
+    n_features: int,
+    features: str | Sequence[str] | None,
+) -> list[str]:
+    """Return the columns that hold the features of the model, in its order."""
+    if features is not None:
+        chosen = match_columns(path, names, features, "features")
+        if len(chosen) != n_features:
+            raise InputError(
+                f"{path}: features= picks {len(chosen)} columns, the model has {n_features} "
+                "features. Pick as many."
+            )
+        return chosen
+    if feature_names is None:
+        raise InputError(
+            f"{path}: the model was trained without feature names, so its {n_features} features "
+            f"cannot be told among the {len(names)} columns. Say which they are, with "
+            "features= (--features GLOB)."
+        )
+    lacking = [name for name in feature_names if name not in names]
+    if lacking:
+        shown = ", ".join(map(repr, lacking[:10])) + (", ..." if len(lacking) > 10 else "")
+        raise InputError(
+            f"{path}: {len(lacking)} of the {n_features} feature columns of the model are not "
+            f"there: {shown}. {resembling(lacking[0], names)} Rename the columns, or say which to "
+            "use with features= (--features GLOB)."
+        )
+    return list(feature_names)
+
+
+def table_batches(
+    path: str, features: list[str], kept: list[str], batch_rows: int
+) -> Iterator[Batch]:
+    """Yield batches of a file with named columns."""
+    delimiter = DELIMITERS.get(suffix_of(path))
+    rows = Rows(path, (lambda row: csv_line(path, delimiter, row)) if delimiter else None)
+    done = 0
+    for table in _regrouped(tables(path, features, kept, batch_rows), batch_rows):
+        X = _feature_matrix(table, features, rows._replace(first=done))
+        done += len(X)
+        yield X, table.select(kept) if kept else None
+    if done == 0:
+        raise no_rows(path)
+
+
+def _regrouped(pieces: Iterable[pa.Table], batch_rows: int) -> Iterator[pa.Table]:
+    """Cut and join tables so that all but the last have ``batch_rows`` rows; nothing is copied."""
+    waiting: list[pa.Table] = []
+    room = batch_rows
+    for piece in pieces:
+        start = 0
+        while start < piece.num_rows:
+            part = piece.slice(start, room)
+            waiting.append(part)
+            start += part.num_rows
+            room -= part.num_rows
+            if room == 0:
+                yield _joined(waiting)
+                waiting, room = [], batch_rows
+    if waiting:
+        yield _joined(waiting)
+
+
+def _joined(parts: list[pa.Table]) -> pa.Table:
+    # A text file read as numbers at first may go on as text.
+    alike = all(part.schema.equals(parts[0].schema) for part in parts)
+    return (
+        pa.concat_tables(parts) if alike else pa.concat_tables([_as_text(part) for part in parts])
+    )
+
+
+def _as_text(table: pa.Table) -> pa.Table:
+    return table.cast(pa.schema([(name, pa.string()) for name in table.column_names]))
+
+
+def _feature_matrix(table: pa.Table, names: Sequence[str], rows: Rows) -> NDArray:
+    """Convert columns to float32 (n_rows, n_features), C-contiguous."""
+    columns = np.empty((len(names), table.num_rows), np.float32)
+    for j, name in enumerate(names):
+        columns[j] = finite_features(numbers(table[name], name, rows, MISSING), name, rows)
+    X = np.empty(columns.shape[::-1], np.float32)
+    for start in range(0, len(X), _TILE_ROWS):  # tiles that fit the cache: a fast transpose
+        X[start : start + _TILE_ROWS] = columns[:, start : start + _TILE_ROWS].T
+    return X
+
+
+def array_batches(
+    path: str,
+    feature_names: Sequence[str] | None,
+    n_features: int,
+    features: str | Sequence[str] | None,
+    keep: str | Sequence[str],
+    batch_rows: int,
+) -> Iterator[Batch]:
+    """Check an npy or npz file against the model, then yield its batches."""
+    if keep:
+        raise InputError(
+            f"{path}: keep= (--keep) needs columns with names, which {suffix_of(path)} files "
+            "lack. Use .parquet or .csv."
+        )
+    n_rows, width = array_shape(path)
+    names = array_names(path)
+    order: list[int] | None = None
+    if names is not None and len(names) != width:
+        raise InputError(
+            f"{path}: 'feature_names' holds {len(names)} names, 'X' has {width} columns."
+        )
+    if names is not None and (features is not None or feature_names is not None):
+        chosen = chosen_features(path, names, feature_names, n_features, features)
+        order = [names.index(name) for name in chosen]
+    elif features is not None:
+        raise InputError(
+            f"{path}: features= (--features) needs columns with names; this file has none. "
+            f"Give it exactly the {n_features} features of the model."
+        )
+    elif width != n_features:
+        raise InputError(
+            f"{path}: the table has {width} columns, the model has {n_features} features. Give "
+            "exactly the features, in the order of the training table."
+        )
+    if n_rows == 0:
+        raise no_rows(path)
+    return _checked_arrays(path, order, names, batch_rows)
+
+
+def _checked_arrays(
+    path: str, order: list[int] | None, names: list[str] | None, batch_rows: int
+) -> Iterator[Batch]:
+    done = 0
+    for piece in arrays(path, batch_rows):
+        rows = Rows(path, first=done)
+        done += len(piece)
+        with np.errstate(over="ignore"):
+            X = np.ascontiguousarray(piece, np.float32)
+        if np.isinf(X).any():
+            column = int(np.argmax(np.isinf(X).any(axis=0)))
+            label = names[column] if names else str(column)
+            finite_features(piece[:, column].astype(np.float64), label, rows)
+        yield X if order is None else np.ascontiguousarray(X[:, order]), None

@@ -1,0 +1,180 @@
+"""One output table, written in pieces and put in place only when it is whole."""
+
+import contextlib
+import os
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from types import TracebackType
+from typing import IO, Any, Self
+
+import numpy as np
+import pyarrow as pa
+
+from lrrf_jax._typing import NDArray
+from lrrf_jax._validation import InputError
+from lrrf_jax.io._sinks import SINKS, Sink
+
+
+def ranking_table(positions: NDArray, labels: Sequence[str], kept: pa.Table | None) -> pa.Table:
+    """Put the kept columns and one column of positions a label side by side.
+
+    Parameters
+    ----------
+    positions : ndarray (n_rows, n_labels)
+    labels : sequence of n_labels str
+    kept : pyarrow.Table of n_rows rows, or None
+
+    Raises
+    ------
+    InputError
+        Where a kept column is called like a label.
+
+    Examples
+    --------
+    >>> ranking_table(np.array([[2, 1]], np.int32), ["a", "b"], None).to_pydict()
+    {'a': [2], 'b': [1]}
+    """
+    names = [str(label) for label in labels]
+    before = kept.column_names if kept is not None else []
+    both = [name for name in before if name in names]
+    if both:
+        raise InputError(
+            f"the kept column {both[0]!r} is called like a label, which names a column of the "
+            "output too. Rename it, or do not keep it."
+        )
+    columns = [*(kept.columns if kept is not None else [])]
+    columns += [pa.array(np.ascontiguousarray(positions[:, j])) for j in range(len(names))]
+    return pa.table(columns, names=[*before, *names])
+
+
+class TableWriter:
+    """Write a table piece by piece; the file appears under its name only when all is written.
+
+    Parameters
+    ----------
+    path : str or path-like
+        A file that is there already is replaced at the end.
+    format : {"csv", "parquet", "npy"}, optional
+        By default what the suffix of ``path`` says.
+
+    Raises
+    ------
+    InputError
+        Where the format is unknown, the directory is not there or cannot be written, or a
+        piece does not fit the format or the first piece; where the disk is full. After an
+        error, and after any exception in the ``with`` block, the unfinished file is gone.
+
+    Notes
+    -----
+    The unfinished file lies beside ``path``, hidden, as ``.NAME.<random>.tmp``; it is flushed to
+    disk and renamed at the end. Only a killed process can leave one behind. Parquet pages carry
+    checksums. In npy files the row count in the header is filled in at the end.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = pathlib.Path(folder.name, "ranks.csv")
+    >>> with TableWriter(path) as writer:
+    ...     writer.write({"a": [2, 1], "b": [1, 2]})
+    ...     writer.write({"a": [1], "b": [2]})
+    >>> print(path.read_text().strip())
+    a,b
+    2,1
+    1,2
+    1,2
+    >>> folder.cleanup()
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, format: str | None = None):
+        self.path = os.fsdecode(path)
+        self.format = format or os.path.splitext(self.path)[1].lower().lstrip(".")
+        if self.format not in SINKS:
+            raise InputError(
+                f"{self.path}: the output format must be one of {', '.join(SINKS)}; it is "
+                f"{self.format or 'not given'!r}. End the name in .csv, .parquet or .npy, or say "
+                "format= (--format)."
+            )
+        folder, name = os.path.split(self.path)
+        if os.path.isdir(self.path):
+            raise InputError(f"{self.path}: is a directory. Name a file in it.")
+        if not os.path.isdir(folder or "."):
+            raise InputError(f"{self.path}: there is no directory {folder!r}. Make it first.")
+        self.n_rows = 0
+        self._temporary = os.path.join(folder, f".{name}.{uuid.uuid4().hex[:12]}.tmp")
+        self._sink: Sink | None = None
+        with self._writing():
+            self._file: IO[bytes] = open(self._temporary, "xb")
+
+    def write(self, columns: pa.Table | Mapping[str, Any] | NDArray) -> None:
+        """Append rows: a table, a mapping of names to columns, or for npy a 2-D array.
+
+        All pieces must have the columns and types of the first one.
+        """
+        with self._writing():
+            piece = columns if isinstance(columns, np.ndarray | pa.Table) else pa.table(columns)
+            if self._sink is None:
+                self._sink = SINKS[self.format](self._file, piece)
+            self._sink.append(piece)
+            self.n_rows += len(piece)
+
+    def close(self) -> None:
+        """Finish the file and put it in place."""
+        if self._file.closed:
+            return
+        with self._writing():
+            if self._sink is None:
+                raise InputError("there are no rows to write. Write one piece at least.")
+            self._sink.finish()
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            self._file.close()
+            os.replace(self._temporary, self.path)
+
+    def abort(self) -> None:
+        """Remove the unfinished file; what lies under ``path`` stays as it was."""
+        if self._sink is not None:
+            self._sink.abandon()
+        # Closing flushes, which fails again on a full disk.
+        with contextlib.suppress(OSError):
+            if hasattr(self, "_file"):
+                self._file.close()
+        with contextlib.suppress(OSError):
+            os.remove(self._temporary)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if kind is None:
+            self.close()
+        else:
+            self.abort()
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[None]:
+        try:
+            yield
+        except InputError as error:
+            self.abort()
+            raise InputError(f"{self.path}: {error}") from error
+        except OSError as error:
+            self.abort()
+            raise InputError(
+                f"{self.path}: cannot be written ({error.strerror or error}). Free space, or "
+                "choose a directory that can be written."
+            ) from error
+        except (pa.ArrowException, ValueError, TypeError) as error:
+            self.abort()
+            raise InputError(
+                f"{self.path}: the rows do not fit a {self.format} table "
+                f"({str(error).splitlines()[0]})."
+            ) from error
+        except BaseException:
+            self.abort()
+            raise

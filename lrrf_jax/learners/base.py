@@ -1,0 +1,232 @@
+"""The estimator shell: check, draw a key, fit, predict, score, save. No algorithm lives here."""
+
+import abc
+import dataclasses
+import json
+import numbers
+import os
+from typing import Any, ClassVar, Self
+
+import jax
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from lrrf_jax import metrics, model_file
+from lrrf_jax._features import as_features
+from lrrf_jax._typing import NDArray
+from lrrf_jax._validation import ModelFileError
+from lrrf_jax.learners import persistence
+from lrrf_jax.learners._table import TrainingTable, training_table
+from lrrf_jax.learners.batching import map_rows
+from lrrf_jax.rankings.permutations import ordering_from_ranks
+
+
+class LabelRanker(BaseEstimator, abc.ABC):
+    """What every label ranker shares; see :class:`RandomForestLabelRanker` for the methods.
+
+    A learner adds its parameters, ``_config`` and ``_fit``, and the pure functions ``_ranks``
+    and ``_scores`` of fitted parameters and rows.
+    """
+
+    name: ClassVar[str]
+    params_type: ClassVar[type]
+    config_type: ClassVar[type]
+
+    random_state: Any = None
+
+    # ------------------------------------------------------------------ what a learner provides
+    @abc.abstractmethod
+    def _fit(self, key: jax.Array, table: TrainingTable) -> tuple[Any, Any]:
+        """Fit; returns the parameters, a NamedTuple of arrays, and the frozen configuration."""
+
+    @abc.abstractmethod
+    def _ranks(self, features: NDArray) -> jax.Array:
+        """Positions of a block of rows, int32 (n_samples, n_labels)."""
+
+    @abc.abstractmethod
+    def _scores(self, features: NDArray) -> jax.Array:
+        """Scores of a block of rows, float32 (n_samples, n_labels), in the order of `_ranks`."""
+
+    def _check_params(self, params: Any) -> str | None:
+        """Say what is wrong with parameters that were read from a file."""
+        return None
+
+    # ------------------------------------------------------------------------------- fit
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        feature_names: Any = None,
+        labels: Any = None,
+    ) -> Self:
+        """Learn from rankings.
+
+        Parameters
+        ----------
+        X : array-like or data frame, (n_samples, n_features)
+            Features; NaN is a missing value. Converted to float32.
+        y : array-like or data frame, (n_samples, n_labels)
+            ``y[i, j]`` is the position of label j in ranking i, 1 = best, NaN = missing.
+        sample_weight : array-like, (n_samples,), optional
+            Weights, not negative. A whole weight is worth as many copies of its row.
+        feature_names, labels : sequences of str, optional
+            Names for the columns of plain arrays; data frames bring their own.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        InputError
+            For data or parameters that cannot be used; the message says what to change.
+        """
+        table = training_table(
+            X,
+            y,
+            sample_weight,
+            missing=getattr(self, "missing", "unknown"),
+            feature_names=feature_names,
+            labels=labels,
+        )
+        self._seed = self._draw_seed()
+        key = jax.random.key(self._seed, impl="threefry2x32")
+        params, config = self._fit(key, table)
+        self._set_fitted(params, config, table.labels, table.feature_names)
+        self.n_features_in_ = table.features.shape[1]
+        return self
+
+    def _draw_seed(self) -> int:
+        if isinstance(self.random_state, numbers.Integral):
+            return int(self.random_state) % 2**32
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def _set_fitted(self, params: Any, config: Any, labels: Any, feature_names: Any) -> None:
+        self.params_, self.config_ = params, config
+        self.labels_ = np.array(labels, dtype=str)
+        if feature_names is not None:
+            self.feature_names_in_ = np.array(feature_names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        self._forget_derived()
+
+    def _forget_derived(self) -> None:
+        """Drop what is derived from the parameters and can be derived again."""
+
+    # ------------------------------------------------------------------------------- predict
+    def _features(self, X: Any) -> NDArray:
+        check_is_fitted(self, "params_")
+        names = getattr(self, "feature_names_in_", None)
+        return as_features(X, n_features=self.n_features_in_, names=names)
+
+    def predict(self, X: Any) -> NDArray:
+        """Rank all labels for each row.
+
+        Returns
+        -------
+        int32 (n_samples, n_labels)
+            Positions, 1 = best: each row is a permutation of 1..n_labels.
+        """
+        return map_rows(self._ranks, self._features(X))
+
+    def predict_order(self, X: Any) -> NDArray:
+        """Name the labels of each row, best first; str (n_samples, n_labels)."""
+        ranks = self.predict(X)
+        return self.labels_[np.asarray(map_rows(ordering_from_ranks, ranks))]
+
+    def predict_scores(self, X: Any) -> NDArray:
+        """Score the labels of each row, larger is better, in the order of :meth:`predict`.
+
+        Returns
+        -------
+        float32 (n_samples, n_labels)
+        """
+        return map_rows(self._scores, self._features(X))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Mean Kendall tau of the predictions, over rows with at least one known pair.
+
+        Pairs of which ``y`` leaves a label out do not count.
+        """
+        return metrics.kendall_tau(y, self.predict(X), sample_weight)
+
+    # ------------------------------------------------------------------------------- save
+    def save(self, path: str | os.PathLike) -> None:
+        """Write the fitted model to one file, which :func:`lrrf_jax.load` reads.
+
+        The file holds arrays (safetensors) and a JSON header with a format version and a
+        SHA-256 of all; loading it executes nothing.
+        """
+        check_is_fitted(self, "params_")
+        header = {
+            "learner": self.name,
+            "params": _plain(self.get_params(deep=False)),
+            "config": dataclasses.asdict(self.config_),
+            "labels": self.labels_.tolist(),
+            "feature_names": list(getattr(self, "feature_names_in_", [])) or None,
+            "n_features": self.n_features_in_,
+            "extra": self._extra_header(),
+        }
+        model_file.write_model(path, persistence.flatten(self.params_), header)
+
+    def _extra_header(self) -> dict[str, Any]:
+        """JSON-able facts about the fit that a loaded model should still tell."""
+        return {}
+
+    def _restore_extra(self, extra: dict[str, Any]) -> None:
+        """Take back what :meth:`_extra_header` gave."""
+
+    @classmethod
+    def _from_file(cls, path: Any, header: dict[str, Any], arrays: dict[str, NDArray]) -> Self:
+        try:
+            known = cls._get_param_names()
+            ranker = cls(**{k: v for k, v in header["params"].items() if k in known})
+            config = cls.config_type(**header["config"])
+            params = persistence.restore(cls.params_type, arrays)
+            ranker.n_features_in_ = int(header["n_features"])
+            ranker._set_fitted(params, config, header["labels"], header["feature_names"])
+            ranker._restore_extra(header.get("extra", {}))
+            problem = ranker._check_params(params)
+        except (KeyError, TypeError, ValueError) as error:
+            problem = f"{type(error).__name__}: {error}"
+        if problem:
+            raise ModelFileError(
+                f"{os.fspath(path)} holds no usable '{header.get('learner')}' model: {problem}. "
+                "Save the model again, with this version of lrrf_jax."
+            )
+        return ranker
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Pickles hold NumPy arrays only: no device, no compiled program.
+        self._forget_derived()
+        return super().__getstate__()
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.target_tags.two_d_labels = True
+        tags.target_tags.multi_output = True
+        tags.target_tags.single_output = False
+        tags.input_tags.allow_nan = True
+        tags.no_validation = False
+        return tags
+
+
+def _plain(params: dict[str, Any]) -> dict[str, Any]:
+    """Keep the parameters that JSON can hold; a RandomState or generator becomes ``None``."""
+    plain = {}
+    for name, value in params.items():
+        if isinstance(value, np.generic):
+            value = value.item()
+        try:
+            json.dumps(value)
+        except TypeError:
+            value = None
+        plain[name] = value
+    return plain
+
+

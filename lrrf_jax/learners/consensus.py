@@ -1,0 +1,67 @@
+"""The baseline: one ranking for every row, Borda's consensus of the training rankings."""
+
+import dataclasses
+import functools
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from lrrf_jax._typing import Array, NDArray
+from lrrf_jax.learners._table import TrainingTable
+from lrrf_jax.learners.base import LabelRanker
+from lrrf_jax.rankings.aggregation import borda
+from lrrf_jax.rankings.statistics import borda_votes
+
+
+class ConsensusParams(NamedTuple):
+    """What is known of the labels, whatever the row."""
+
+    mean_vote: Array  # float32 (n_labels,)
+
+
+@dataclasses.dataclass(frozen=True)
+class ConsensusConfig:
+    """Settings of a fitted consensus."""
+
+    n_labels: int
+
+
+def fit_consensus(table: TrainingTable) -> ConsensusParams:
+    """Average the generalised Borda votes of the training rankings."""
+    votes = np.asarray(borda_votes(table.positions), np.float64)
+    return ConsensusParams(np.average(votes, axis=0, weights=table.weight).astype(np.float32))
+
+
+@functools.partial(jax.jit, static_argnames="of_ranks")
+def consensus_rows(mean_vote: Array, features: Array, *, of_ranks: bool) -> Array:
+    """Repeat the consensus, or its scores, for each row; (n_samples, n_labels)."""
+    row = borda(mean_vote) if of_ranks else mean_vote
+    return jnp.broadcast_to(row, (len(features), *row.shape))
+
+
+class ConsensusLabelRanker(LabelRanker):
+    """Predict Borda's consensus of the training rankings for every row.
+
+    Parameters
+    ----------
+    missing : {"unknown", "last"}, default "unknown"
+        What a missing label means: nothing, or a place after every ranked label.
+    """
+
+    name = "default"
+    params_type = ConsensusParams
+    config_type = ConsensusConfig
+
+    def __init__(self, *, missing: str = "unknown") -> None:
+        self.missing = missing
+
+    def _fit(self, key: Any, table: TrainingTable) -> tuple[ConsensusParams, ConsensusConfig]:
+        return fit_consensus(table), ConsensusConfig(table.positions.shape[1])
+
+    def _ranks(self, features: NDArray) -> Any:
+        return consensus_rows(self.params_.mean_vote, features, of_ranks=True)
+
+    def _scores(self, features: NDArray) -> Any:
+        return consensus_rows(self.params_.mean_vote, features, of_ranks=False)

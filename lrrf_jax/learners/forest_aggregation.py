@@ -1,0 +1,129 @@
+"""From the rankings in a leaf to its integers, and from their sums over trees to a ranking."""
+
+import dataclasses
+from collections.abc import Callable
+
+import jax.numpy as jnp
+import numpy as np
+
+from lrrf_jax._typing import Array, NDArray
+from lrrf_jax.rankings.aggregation import copeland, kemeny, scores_in_order
+from lrrf_jax.rankings.pairwise import pair_signs, preference_matrix
+from lrrf_jax.rankings.permutations import rank_scores
+from lrrf_jax.rankings.statistics import borda_votes
+
+AGGREGATIONS = ("two-step", "one-step", "copeland", "kemeny")
+_VOTE_UNIT = 2**10  # of a mean vote in a leaf
+_PAIR_UNIT = 2**12  # of a mean preference in a leaf
+_SHRINKAGE = 0.5  # observations of "no preference" that every pair of a leaf starts with
+
+
+@dataclasses.dataclass(frozen=True)
+class BordaRanks:
+    """Sums of votes -> positions by Borda's method, int32 (n_slots, n_labels)."""
+
+    def __call__(self, sums: Array) -> Array:
+        return rank_scores(sums)
+
+
+@dataclasses.dataclass(frozen=True)
+class MeanVotes:
+    """Sums of votes and of weights -> mean votes in fixed point, int32 (n_slots, n_labels)."""
+
+    vote_scale: int
+
+    def __call__(self, sums: Array) -> Array:
+        weight = jnp.maximum(sums[:, -1:], 1).astype(jnp.float32)
+        mean = sums[:, :-1].astype(jnp.float32) / weight
+        return jnp.round(mean * (_VOTE_UNIT / self.vote_scale)).astype(jnp.int32)
+
+
+@dataclasses.dataclass(frozen=True)
+class MeanPreferences:
+    """Sums of signs and of observations -> mean preferences, int32 (n_slots, n_pairs).
+
+    ``sum(sign) / (n_observed + 1/2)``: a pair that a leaf has seen once counts for less than
+    one on which many rankings agree.
+    """
+
+    n_pairs: int
+    weight_scale: float
+
+    def __call__(self, sums: Array) -> Array:
+        signs = sums[:, : self.n_pairs].astype(jnp.float32)
+        observed = sums[:, self.n_pairs :].astype(jnp.float32)
+        mean = signs / (observed + _SHRINKAGE * self.weight_scale)
+        return jnp.round(mean * _PAIR_UNIT).astype(jnp.int32)
+
+
+def leaf_statistics(
+    positions: NDArray,  # float32 (n_rows, n_labels), NaN: missing
+    aggregation: str,
+    vote_scale: int,
+    weight_scale: float,
+) -> tuple[Array, Callable[[Array], Array]]:
+    """Choose what leaves sum, int32 (n_rows, n_leaf_stats), and how sums become leaf values.
+
+    Parameters
+    ----------
+    vote_scale
+        Votes of partial rankings are fractions; they are rounded to multiples of its inverse.
+    weight_scale
+        What a weight of 1 is among the integer weights.
+    """
+    ones = np.ones((len(positions), 1), np.int32)
+    if aggregation in ("two-step", "one-step"):
+        votes = np.asarray(borda_votes(positions))
+        if (votes == np.round(votes)).all():
+            vote_scale = 1
+        votes = np.round(votes * vote_scale).astype(np.int32)
+        if aggregation == "two-step":
+            return jnp.asarray(votes), BordaRanks()
+        return jnp.concatenate([votes, ones], axis=1), MeanVotes(vote_scale)
+    signs = np.asarray(pair_signs(positions), np.int32)
+    n_pairs = signs.shape[1]
+    observed = np.abs(signs)
+    informative = observed.any(1)
+    if observed[informative].all():
+        observed = ones  # of complete rankings the weight is the number of observations
+    return (
+        jnp.concatenate([signs, observed], axis=1),
+        MeanPreferences(n_pairs, weight_scale),
+    )
+
+
+def ranks_of_sums(
+    sums: Array,  # int32 (n_samples, n_outputs), over trees
+    n_labels: int,
+    aggregation: str,
+) -> Array:  # int32 (n_samples, n_labels)
+    """Rank labels by what the trees say together; exact, equal scores to the lower index."""
+    if aggregation == "two-step":
+        return rank_scores(-sums)
+    if aggregation == "one-step":
+        return rank_scores(sums)
+    if aggregation == "copeland":
+        return copeland(sums)
+    return kemeny(sums, n_labels)
+
+
+def scores_of_sums(
+    sums: Array,  # int32 (n_samples, n_outputs)
+    n_labels: int,
+    aggregation: str,
+    n_trees: int,
+) -> Array:  # float32 (n_samples, n_labels)
+    """Score labels in the order of :func:`ranks_of_sums`.
+
+    Mean Borda votes, 1 .. n_labels, for "two-step" and "one-step"; mean preference over the
+    other labels, -1 .. 1, for the rest, redistributed to agree with the ranks.
+    """
+    ranks = ranks_of_sums(sums, n_labels, aggregation)
+    if aggregation == "two-step":
+        scores = (n_labels + 1) - sums.astype(jnp.float32) / n_trees
+    elif aggregation == "one-step":
+        scores = sums.astype(jnp.float32) / (n_trees * _VOTE_UNIT)
+    else:
+        total = preference_matrix(sums).sum(-1, dtype=jnp.int32).astype(jnp.float32)
+        scores = total / (n_trees * _PAIR_UNIT * (n_labels - 1))
+    return scores_in_order(scores, ranks)

@@ -1,0 +1,195 @@
+"""What a fitted forest tells beside its predictions: leaves, neighbours, out-of-bag rankings."""
+
+import contextlib
+import functools
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from tqdm import tqdm
+
+from lrrf_jax import metrics
+from lrrf_jax._typing import Array, NDArray
+from lrrf_jax.learners._table import TrainingTable
+from lrrf_jax.learners.batching import map_rows, map_tiles
+from lrrf_jax.learners.forest_aggregation import ranks_of_sums
+from lrrf_jax.trees.ensemble import bucket_rows, tree_counts
+from lrrf_jax.trees.forest import Forest
+from lrrf_jax.trees.inference import ReadyForest, forest_depth, make_ready
+from lrrf_jax.trees.traversal import find_leaves
+from lrrf_jax.trees.xla import COMPILER_OPTIONS, take
+
+_QUERIES_A_CALL = 64
+
+
+@contextlib.contextmanager
+def progress(verbose: int, n_trees: int) -> Iterator[Callable[[int], None]]:
+    """Show a bar on stderr where ``verbose`` asks for one."""
+    if not verbose:
+        yield lambda n_done: None
+        return
+    with tqdm(total=n_trees, unit="tree", file=sys.stderr) as bar:
+        yield lambda n_done: bar.update() and None
+
+
+def histogram_share(memory_budget: int) -> int:
+    """Bytes for the histograms of one tree, of those for all that grow at once."""
+    return memory_budget // max(1, len(os.sched_getaffinity(0)))
+
+
+@functools.partial(jax.jit, compiler_options=COMPILER_OPTIONS)
+def _leaf_numbers(forest: ReadyForest, features: Array) -> Array:
+    depth = forest_depth(forest)
+    return map_tiles(lambda rows: find_leaves(forest.tests, rows, depth).T, features)
+
+
+def leaves(features: NDArray, ready: Callable[[], ReadyForest]) -> NDArray:
+    """Leaf of each row in each tree, int32 (n_samples, n_trees)."""
+    forest = ready()
+    return map_rows(lambda rows: _leaf_numbers(forest, rows), features)
+
+
+@functools.partial(
+    jax.jit, static_argnames=("n_trees", "n_rows", "bootstrap"), compiler_options=COMPILER_OPTIONS
+)
+def _all_counts(
+    key: Array, n_samples: Array, *, n_trees: int, n_rows: int, bootstrap: bool
+) -> Array:  # int32 (n_trees, n_rows)
+    trees = jnp.arange(n_trees, dtype=jnp.int32)
+    return lax.map(lambda tree: tree_counts(key, tree, n_samples, n_rows, bootstrap), trees)
+
+
+def bootstrap_table(
+    key: Array, n_samples: int, n_trees: int, bootstrap: bool
+) -> NDArray:  # int32 (n_samples, n_trees)
+    """How often each tree drew each training row."""
+    counts = _all_counts(
+        key,
+        np.int32(n_samples),
+        n_trees=n_trees,
+        n_rows=bucket_rows(n_samples),
+        bootstrap=bootstrap,
+    )
+    return np.asarray(counts)[:, :n_samples].T
+
+
+@functools.partial(jax.jit, static_argnames=("k",), compiler_options=COMPILER_OPTIONS)
+def _heaviest(
+    query: Array,  # int32 (n_queries, n_trees), leaves
+    leaf: Array,  # int32 (n_trees, n_training), leaves; -1: not drawn
+    share: Array,  # float32 (n_trees, n_training)
+    k: int,
+) -> tuple[Array, Array]:
+    def add(total, tree):
+        mine, theirs, share = tree
+        same = mine[:, None] == theirs[None, :]
+        return total + jnp.where(same, share, jnp.float32(0)), None
+
+    total = jnp.zeros((len(query), leaf.shape[1]), jnp.float32)
+    total = lax.scan(add, total, (query.T, leaf, share))[0]
+    # top_k puts the lower index first among equals.
+    weight, row = lax.top_k(total, k)
+    return jnp.where(weight > 0, row, -1), weight
+
+
+def neighbors(
+    features: NDArray,
+    k: int,
+    key: Array,
+    forest: ReadyForest,
+    training_features: NDArray,
+    training_weight: NDArray | None,
+    training_rows: NDArray,
+    bootstrap: bool,
+) -> tuple[NDArray, NDArray]:
+    """Find the training rows of most weight in the leaves of each row."""
+    n_training, n_trees = len(training_features), forest.leaf_slot.shape[0]
+    leaf = leaves(training_features, lambda: forest)
+    weight = bootstrap_table(key, n_training, n_trees, bootstrap).astype(np.float64)
+    if training_weight is not None:
+        weight = weight * training_weight[:, None]
+    n_leaves = forest.leaf_slot.shape[1]
+    cell = leaf + n_leaves * np.arange(n_trees)
+    # Rows of one unsplit node may have different leaf numbers; they share a slot.
+    slot = np.asarray(forest.leaf_slot).ravel()
+    of_slot = np.bincount(slot[cell].ravel(), weight.ravel(), len(forest.leaf_value))
+    share = weight / np.maximum(of_slot[slot[cell]], np.finfo(np.float64).tiny) / n_trees
+    training_slot = np.where(weight > 0, slot[cell], -1).astype(np.int32)
+    query = slot[leaves(features, lambda: forest) + n_leaves * np.arange(n_trees)]
+
+    width = min(k, n_training)
+    rows = np.full((len(features), k), -1, np.int64)
+    weights = np.zeros((len(features), k), np.float32)
+    tables = jax.device_put((training_slot.T, share.T.astype(np.float32)))
+    for start in range(0, len(features), _QUERIES_A_CALL):
+        block = query[start : start + _QUERIES_A_CALL]
+        used = len(block)
+        block = np.pad(block, ((0, _QUERIES_A_CALL - used), (0, 0)), constant_values=-2)
+        found, value = jax.device_get(_heaviest(block, *tables, k=width))
+        found, value = found[:used], value[:used]
+        rows[start : start + used, :width] = np.where(found >= 0, training_rows[found], -1)
+        weights[start : start + used, :width] = value
+    return rows, weights
+
+
+@functools.partial(
+    jax.jit, static_argnames=("n_labels", "aggregation"), compiler_options=COMPILER_OPTIONS
+)
+def _out_of_bag_ranks(
+    forest: ReadyForest, features: Array, drawn: Array, *, n_labels: int, aggregation: str
+) -> Array:
+    leaf = find_leaves(forest.tests, features, forest_depth(forest))
+
+    def add(total, tree):
+        slots, leaf, drawn = tree
+        value = take(forest.leaf_value, take(slots, leaf))
+        return total + jnp.where((drawn == 0)[:, None], value, 0), None
+
+    total = jnp.zeros((len(features), forest.leaf_value.shape[1]), jnp.int32)
+    total = lax.scan(add, total, (forest.leaf_slot, leaf, drawn.T))[0]
+    return ranks_of_sums(total, n_labels, aggregation)
+
+
+def out_of_bag(
+    key: Array, forest: Forest, table: TrainingTable, config: Any
+) -> tuple[NDArray, float]:
+    """Rank each training row by the trees that did not draw it.
+
+    Returns float64 (n_rows, n_labels), NaN for rows that every tree drew or that were left out
+    of training, and their mean tau, NaN where there is none.
+    """
+    n_samples, n_features = table.features.shape
+    drawn = bootstrap_table(key, n_samples, forest.n_trees, config.bootstrap)
+    ready = make_ready(forest)
+    # Counts ride along as further columns, so that both are cut into the same batches.
+    both = np.concatenate([table.features, drawn.astype(np.float32)], axis=1)
+
+    def ranks(block):
+        return _out_of_bag_ranks(
+            ready,
+            block[:, :n_features],
+            block[:, n_features:].astype(np.int32),
+            n_labels=config.n_labels,
+            aggregation=config.aggregation,
+        )
+
+    out = np.full((table.n_rows, config.n_labels), np.nan)
+    never = (drawn > 0).all(1)
+    out[table.row] = np.where(never[:, None], np.nan, map_rows(ranks, both))
+    if never.any():
+        warnings.warn(
+            f"{never.sum()} of {n_samples} rows were drawn by every tree and have no out-of-bag "
+            "ranking; grow more trees.",
+            UserWarning,
+            stacklevel=5,
+        )
+    if never.all():
+        return out, float("nan")
+    ranked = table.row[~never]
+    return out, metrics.kendall_tau(table.positions[~never], out[ranked], table.weight_of(~never))

@@ -1,0 +1,239 @@
+"""A trained model as one file: named arrays and a header, and nothing that could execute.
+
+The file is a safetensors file, so any tool for that format can list its arrays. Its metadata has
+one key, ``lrrf_jax``, that holds a JSON document: ``format_version``, ``library_version``,
+``sha256``, and what the caller stores. This module knows nothing of learners.
+"""
+
+import contextlib
+import hashlib
+import json
+import math
+import os
+import sys
+import uuid
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
+
+from lrrf_jax._typing import NDArray
+from lrrf_jax._validation import InputError, ModelFileError
+
+FORMAT_VERSION = 1
+_KEY = "lrrf_jax"
+_OWN_ENTRIES = ("format_version", "library_version", "sha256")
+_AGAIN = "Copy it again from where it was saved, or train the model again."
+
+
+def write_model(
+    path: str | os.PathLike[str], arrays: Mapping[str, NDArray], header: Mapping[str, Any]
+) -> None:
+    """Write arrays and a header to one file, which appears under its name only when it is whole.
+
+    Parameters
+    ----------
+    path : str or path-like
+        A file that is there already is replaced. Its directory must exist.
+    arrays : mapping of str to ndarray
+        Of numbers or bools; stored as they are, little-endian.
+    header : mapping of str to what JSON can hold
+        May not use the keys ``format_version``, ``library_version`` and ``sha256``, which are
+        added here.
+
+    Raises
+    ------
+    InputError
+        Where the file cannot be written, an array does not hold numbers, or the header holds
+        what JSON cannot; nothing is left behind.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = pathlib.Path(folder.name, "toy.lrrf")
+    >>> write_model(path, {"weight": np.array([0.5, 2.0])}, {"labels": ["a", "b"]})
+    >>> header, arrays = read_model(path)
+    >>> header["labels"], arrays["weight"]
+    (['a', 'b'], array([0.5, 2. ]))
+    >>> folder.cleanup()
+    """
+    target = os.fsdecode(path)
+    folder, name = os.path.split(target)
+    if os.path.isdir(target):
+        raise InputError(f"{target}: is a directory. Name a file in it.")
+    if not os.path.isdir(folder or "."):
+        raise InputError(f"{target}: there is no directory {folder!r}. Make it first.")
+    stored = {key: _storable(target, key, array) for key, array in arrays.items()}
+    document = _document(target, stored, header)
+    temporary = os.path.join(folder, f".{name}.{uuid.uuid4().hex[:12]}.tmp")
+    try:
+        save_file(stored, temporary, metadata={_KEY: _canonical(document)})
+        with open(temporary, "rb+") as file:
+            os.fsync(file.fileno())
+        os.replace(temporary, target)
+    except (OSError, SafetensorError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(
+            f"{target}: cannot be written ({reason}). Free space, or choose a directory that can "
+            "be written."
+        ) from error
+    finally:
+        with contextlib.suppress(OSError):
+            os.remove(temporary)
+
+
+def read_model(
+    path: str | os.PathLike[str],
+) -> tuple[dict[str, Any], dict[str, NDArray]]:
+    """Read what `write_model` wrote, and check that it is unaltered.
+
+    Parameters
+    ----------
+    path : str or path-like
+
+    Returns
+    -------
+    header : dict
+        What the caller stored, with ``format_version``, ``library_version`` and ``sha256``.
+    arrays : dict of str to ndarray
+
+    Raises
+    ------
+    ModelFileError
+        Where the file is not there, cannot be read, is cut short or altered, is no model file,
+        or was written by a newer lrrf_jax. The message says which, and the way out.
+
+    Notes
+    -----
+    Nothing in the file is executed. Memory: the arrays, and the mapped file while it is read.
+    """
+    target = os.fsdecode(path)
+    _require_content(target)
+    with _reading(target), safe_open(target, framework="numpy") as file:
+        text = (file.metadata() or {}).get(_KEY)
+        if text is None:
+            raise ModelFileError(
+                f"{target}: is a safetensors file, but holds no lrrf_jax model. Give a file that "
+                "`save` or `lrrf train` wrote."
+            )
+        header = _parsed(target, text)
+        arrays = {key: file.get_tensor(key) for key in sorted(file.keys())}  # noqa: SIM118
+    if header.get("sha256") != _checksum(arrays, header):
+        raise ModelFileError(
+            f"{target}: the checksum does not fit the content: the file was altered or damaged. "
+            f"{_AGAIN}"
+        )
+    return header, arrays
+
+
+def _storable(path: str, name: str, array: NDArray) -> NDArray:
+    array = np.asarray(array, order="C")
+    if array.dtype.kind not in "biufc" or array.dtype.itemsize > 8:
+        raise InputError(
+            f"{path}: array {name!r} cannot be stored: its type is {array.dtype}. Store numbers "
+            "of at most 8 bytes, or bools."
+        )
+    return array.astype(array.dtype.newbyteorder("<"), copy=False)
+
+
+def _document(
+    path: str, arrays: Mapping[str, NDArray], header: Mapping[str, Any]
+) -> dict[str, Any]:
+    taken = [key for key in _OWN_ENTRIES if key in header]
+    if taken:
+        raise InputError(f"{path}: the header may not hold {taken[0]!r}, which the file adds.")
+    # Importing the package for its version would import the learners, which import this module.
+    version = getattr(sys.modules["lrrf_jax"], "__version__", "unknown")
+    document = {**header, "format_version": FORMAT_VERSION, "library_version": version}
+    try:
+        # Written and read once, so that tuples are lists and keys are text when it is hashed.
+        document = json.loads(_canonical(document))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InputError(
+            f"{path}: the model cannot be saved, since its header holds what JSON cannot "
+            f"({error}). Use parameters that are numbers, texts, None, or lists of them."
+        ) from error
+    document["sha256"] = _checksum(arrays, document)
+    return document
+
+
+def _canonical(document: Mapping[str, Any]) -> str:
+    return json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def _checksum(arrays: Mapping[str, NDArray], document: Mapping[str, Any]) -> str:
+    """Hash everything that `read_model` returns, but the checksum itself."""
+    digest = hashlib.sha256()
+    for name in sorted(arrays):
+        array = arrays[name]
+        # Name, type and shape tell how many bytes follow, so no two sets of arrays hash alike.
+        digest.update(json.dumps([name, array.dtype.str, array.shape]).encode())
+        digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+    rest = {key: value for key, value in document.items() if key != "sha256"}
+    digest.update(_canonical(rest).encode())
+    return digest.hexdigest()
+
+
+def _require_content(path: str) -> None:
+    if not os.path.lexists(path):
+        raise ModelFileError(f"{path}: there is no such file. Check the path.")
+    if os.path.isdir(path):
+        raise ModelFileError(f"{path}: is a directory. Name the model file in it.")
+    if not os.path.isfile(path):
+        raise ModelFileError(f"{path}: is no regular file. Give the path of a model file.")
+    if os.path.getsize(path) == 0:
+        raise ModelFileError(f"{path}: the file is empty. {_AGAIN}")
+
+
+@contextlib.contextmanager
+def _reading(path: str) -> Iterator[None]:
+    """Turn whatever reading an altered file raises into a ModelFileError that names it."""
+    try:
+        yield
+    except ModelFileError:
+        raise
+    except OSError as error:
+        raise ModelFileError(
+            f"{path}: cannot be read ({error.strerror or error}). Make the file readable."
+        ) from error
+    except MemoryError as error:
+        raise ModelFileError(
+            f"{path}: there is not enough memory to load it. Free memory, or load it on a larger "
+            "machine."
+        ) from error
+    except Exception as error:
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise ModelFileError(
+            f"{path}: is no model file, or is cut short or altered ({reason}). {_AGAIN}"
+        ) from error
+
+
+def _parsed(path: str, text: str) -> dict[str, Any]:
+    def refuse(constant: str) -> float:
+        raise ValueError(f"{constant} is no JSON")
+
+    def finite(digits: str) -> float:
+        number = float(digits)
+        return number if math.isfinite(number) else refuse(digits)
+
+    try:
+        document = json.loads(text, parse_constant=refuse, parse_float=finite)
+    except (ValueError, RecursionError) as error:
+        raise ModelFileError(
+            f"{path}: the header is no valid JSON: the file was altered or damaged. {_AGAIN}"
+        ) from error
+    version = document.get("format_version") if isinstance(document, dict) else None
+    if type(version) is not int or version < 1:
+        raise ModelFileError(
+            f"{path}: the header has no format version: the file was altered or damaged. {_AGAIN}"
+        )
+    if version > FORMAT_VERSION:
+        raise ModelFileError(
+            f"{path}: was written by a newer lrrf_jax ({document.get('library_version')}, format "
+            f"{version}; this one reads up to format {FORMAT_VERSION}). Upgrade lrrf_jax: "
+            "pip install --upgrade lrrf_jax."
+        )
+    return document

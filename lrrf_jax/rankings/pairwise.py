@@ -1,0 +1,89 @@
+"""Preferences between two labels: the pairs (i, j) with i < j, in row-major order."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from lrrf_jax._typing import Array, NDArray
+
+
+def pair_indices(n_labels: int) -> tuple[NDArray, NDArray]:  # int32 (n_pairs,), int32 (n_pairs,)
+    """Return the first and the second label of every pair.
+
+    Examples
+    --------
+    >>> first, second = pair_indices(3)
+    >>> first.tolist(), second.tolist()
+    ([0, 0, 1], [1, 2, 2])
+    """
+    first, second = np.triu_indices(n_labels, 1)
+    return first.astype(np.int32), second.astype(np.int32)
+
+
+def n_labels_of_pairs(n_pairs: int) -> int:
+    """Return the number of labels that have ``n_pairs`` pairs; ValueError if there is none.
+
+    Examples
+    --------
+    >>> n_labels_of_pairs(10)
+    5
+    """
+    n_labels = (1 + round((1 + 8 * n_pairs) ** 0.5)) // 2
+    if n_labels * (n_labels - 1) // 2 != n_pairs:
+        raise ValueError(f"{n_pairs} is not the number of pairs of any number of labels")
+    return n_labels
+
+
+@jax.jit
+def pair_signs(
+    positions: Array,  # float32 or int (..., n_labels), NaN: missing
+) -> Array:  # int8 (..., n_pairs)
+    """Tell which label of each pair is preferred: +1 the first, -1 the second, 0 unknown.
+
+    A pair is unknown where either label is missing, or where the two are tied.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp
+    >>> pair_signs(jnp.array([[2.0, 1.0, jnp.nan]])).tolist()
+    [[-1, 0, 0]]
+    """
+    first, second = pair_indices(positions.shape[-1])
+    one, other = positions[..., first], positions[..., second]
+    return (one < other).astype(jnp.int8) - (one > other).astype(jnp.int8)
+
+
+def antisymmetric(
+    pair_values: Array,  # float or signed int (..., n_pairs)
+    n_labels: int,
+) -> Array:  # pair_values.dtype (..., n_labels, n_labels)
+    """Lay pair values out as a matrix A with A[i, j] = value, A[j, i] = -value, diagonal 0.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp
+    >>> antisymmetric(jnp.array([1, 2, 3]), 3).tolist()
+    [[0, 1, 2], [-1, 0, 3], [-2, -3, 0]]
+    """
+    pair = np.zeros((n_labels, n_labels), np.int32)
+    sign = np.zeros((n_labels, n_labels), np.int8)
+    first, second = pair_indices(n_labels)
+    pair[first, second] = pair[second, first] = np.arange(len(first))
+    sign[first, second], sign[second, first] = 1, -1
+    if len(first) == 0:  # there is nothing to gather from
+        return jnp.zeros((*pair_values.shape[:-1], n_labels, n_labels), pair_values.dtype)
+    return pair_values[..., pair] * sign.astype(pair_values.dtype)
+
+
+def summable(preferences: Array) -> Array:  # int32 or float, preferences.shape
+    """Widen small integers, so that sums of them do not overflow."""
+    if jnp.issubdtype(preferences.dtype, jnp.integer):
+        return preferences.astype(jnp.int32)
+    return preferences
+
+
+def preference_matrix(
+    preferences: Array,  # float or int (..., n_pairs)
+) -> Array:  # int32 or float (..., n_labels, n_labels)
+    """Lay preferences out as in `antisymmetric`, wide enough to be summed."""
+    return antisymmetric(summable(preferences), n_labels_of_pairs(preferences.shape[-1]))

@@ -1,0 +1,86 @@
+"""Rankings as additive per-sample statistics, the form in which a tree sums them over its nodes."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from lrrf_jax._typing import Array, NDArray
+from lrrf_jax.rankings.permutations import places
+
+
+@jax.jit
+def label_at_position(
+    positions: Array,  # float32 (n_samples, n_labels), NaN: missing
+) -> Array:  # int32 (n_samples, n_labels), column p: label at place p + 1, -1: none or tied
+    """Return the label on each place, best first; column 0 is the top label (the TLAC class).
+
+    A column is -1 where the ranking has no such place, or where several labels share it.
+    Costs O(n_labels^2) a row.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp
+    >>> label_at_position(jnp.array([[2.0, jnp.nan, 1.0]])).tolist()
+    [[2, 0, -1]]
+    """
+    n_before, n_level = places(positions)
+    n_labels = positions.shape[-1]
+    place = jnp.arange(n_labels, dtype=jnp.int32)
+    alone_here = (n_before[..., None, :] == place[:, None]) & (n_level == 1)[..., None, :]
+    # One label at most is alone on a place, so the sum picks it; -1 stands where there is none.
+    return jnp.sum(jnp.where(alone_here, place + 1, 0), axis=-1, dtype=jnp.int32) - 1
+
+
+def ranking_classes(
+    positions: NDArray,  # float (n_samples, n_labels), NaN: missing
+) -> tuple[NDArray, int]:  # int32 (n_samples,), n_classes
+    """Give every distinct ranking a class number, 0.. in lexicographic order (RAC classes).
+
+    Two rows are the same class if they rank the same labels in the same positions; a missing
+    label sorts after every position. Runs on the host, O(n_samples log n_samples).
+
+    Examples
+    --------
+    >>> classes, n_classes = ranking_classes(np.array([[2, 1], [1, 2], [2, 1], [1, np.nan]]))
+    >>> classes.tolist(), n_classes
+    ([2, 0, 2, 1], 3)
+    """
+    positions = np.asarray(positions, dtype=np.float32)
+    # Non-negative IEEE floats sort as their big-endian bytes do, infinity last: one comparison of
+    # memory a pair of rows instead of one a column.
+    keys = np.where(np.isnan(positions), np.float32(np.inf), positions).astype(">f4")
+    rows = np.ascontiguousarray(keys).view(np.dtype((np.void, keys.itemsize * keys.shape[1])))
+    distinct, classes = np.unique(rows.ravel(), return_inverse=True)
+    return classes.reshape(-1).astype(np.int32), len(distinct)
+
+
+@jax.jit
+def borda_votes(
+    positions: Array,  # float32 (n_samples, n_labels), NaN: missing
+) -> Array:  # float32 (n_samples, n_labels)
+    """Return generalised Borda votes, which estimate the votes of the complete ranking.
+
+    The label at place r of m' ranked ones gets (m' + 1 - r) (m + 1) / (m' + 1), a missing label
+    (m + 1) / 2; tied labels share the mean of their votes. A complete ranking gives exactly
+    m + 1 - r, so sums of such votes are exact integers. Costs O(n_labels^2) a row.
+
+    Notes
+    -----
+    Cheng, Hühn and Hüllermeier 2009, Proposition 2. Zhou and Qiu 2018, Definition 2, print the
+    last division as a product.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp
+    >>> borda_votes(jnp.array([[1.0, 2.5, 2.5, 4.0, 5.0]])).tolist()
+    [[5.0, 3.5, 3.5, 2.0, 1.0]]
+    """
+    n_labels = positions.shape[-1]
+    n_before, n_level = places(positions)
+    ranked = n_level > 0
+    n_places = jnp.sum(ranked, axis=-1, keepdims=True, dtype=jnp.int32).astype(jnp.float32)
+    mean_place = n_before.astype(jnp.float32) + (n_level.astype(jnp.float32) + 1) / 2
+    vote = n_places + 1 - mean_place
+    # The quotient is 1 for complete rankings; it is not left to a division that a GPU may round.
+    vote = jnp.where(n_places == n_labels, vote, vote * (n_labels + 1) / (n_places + 1))
+    return jnp.where(ranked, vote, (n_labels + 1) / 2)

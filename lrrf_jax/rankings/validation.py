@@ -1,0 +1,139 @@
+"""Tables of numbers as users hold them, checked on the host before any work is done."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from lrrf_jax._typing import NDArray
+from lrrf_jax._validation import InputError
+
+_LONGEST_ROW_SHOWN = 12
+
+
+def number_table(
+    values: Any,  # array, list of lists, pandas or polars DataFrame
+    name: str,
+    *,
+    finite: bool = False,
+) -> NDArray:  # float64 (n_samples, n_labels), NaN: missing
+    """Convert a table to float64; None, null and ``pandas.NA`` become NaN.
+
+    Raises
+    ------
+    InputError
+        If there are not two dimensions, a cell is no number, or (``finite``) one is infinite.
+    """
+    if isinstance(values, np.ma.MaskedArray):
+        values = np.ma.filled(values.astype(np.float64), np.nan)
+    try:
+        table = np.asarray(values)
+    except ValueError as error:
+        raise InputError(
+            f"{name} must be a table with one column a label; its rows have different lengths. "
+            "Convert lists of labels with `rankings_from_orderings`."
+        ) from error
+    if table.ndim != 2 or table.shape[1] < 1:
+        raise InputError(
+            f"{name} must have two dimensions, (n_samples, n_labels); it has shape {table.shape}. "
+            f"Write a single ranking as a table of one row: np.reshape({name}, (1, -1))."
+        )
+    if table.dtype.kind == "O":
+        table = _floats_from_objects(table, name)
+    if table.dtype.kind not in "iuf":
+        raise InputError(
+            f"{name} must hold numbers; it holds {table.dtype}. "
+            "Convert texts such as 'b>d>a' with `rankings_from_strings`."
+        )
+    table = table.astype(np.float64)
+    if finite:
+        require_rows(
+            ~np.isinf(table).any(axis=1),
+            table,
+            f"{name} must hold finite numbers, or NaN for a missing label",
+            'Write NaN for a label that a top-k list leaves out, and say missing="last".',
+        )
+    return table
+
+
+def require_rankings(
+    y: Any,
+    n_samples: int | None = None,
+) -> NDArray:  # float32 (n_samples, n_labels), NaN: missing
+    """Check that each row holds the positions 1..m' of the labels that it ranks, once each.
+
+    Raises
+    ------
+    InputError
+        Otherwise, for fewer than two labels, or for another number of rows than ``n_samples``.
+    """
+    table = number_table(y, "y", finite=True)
+    if table.shape[1] < 2:
+        raise InputError(
+            f"y must have two labels at least, one column each; it has shape {table.shape}."
+        )
+    if n_samples is not None and len(table) != n_samples:
+        raise InputError(
+            f"y must have one row for each row of X; X has {n_samples}, y has {len(table)}."
+        )
+    missing = np.isnan(table)
+    places = np.sort(np.where(missing, np.inf, table), axis=1)
+    wanted = np.where(np.isinf(places), np.inf, np.arange(1.0, table.shape[1] + 1))
+    good = (places == wanted).all(axis=1)
+    span = f"1..{table.shape[1]}" if not missing.any() else "1..m' of the m' labels it ranks"
+    require_rows(good, table, f"y must hold the positions {span} once per row", _REMEDY)
+    return table.astype(np.float32)
+
+
+_REMEDY = (
+    "Convert scores with `rankings_from_scores`, lists of labels with `rankings_from_orderings`, "
+    "close gaps with `densify`."
+)
+
+
+def require_rows(
+    good: NDArray,  # bool (n_samples,)
+    rows: Sequence[Any] | NDArray,
+    need: str,
+    remedy: str,
+) -> None:
+    """Raise an InputError that shows the first row that is not ``good``, if there is one."""
+    if np.all(good):
+        return
+    bad = np.flatnonzero(~np.asarray(good))
+    raise InputError(
+        f"{need}; row {bad[0]} is {_shown(rows[bad[0]])} ({len(bad)} of {len(good)} rows fail). "
+        f"{remedy}"
+    )
+
+
+def _floats_from_objects(table: NDArray, name: str) -> NDArray:
+    def number(cell: Any) -> float:
+        # pandas.NA is known by its type's name: pandas need not be installed.
+        if cell is None or type(cell).__name__ == "NAType":
+            return np.nan
+        if isinstance(cell, str | bytes | bool):
+            raise TypeError
+        return float(cell)
+
+    converted = np.empty(table.shape)
+    for i, row in enumerate(table):
+        try:
+            converted[i] = [number(cell) for cell in row]
+        except (TypeError, ValueError):
+            raise InputError(
+                f"{name} must hold numbers, or None or NaN for a missing label; "
+                f"row {i} is {_shown(row)}. "
+                "Convert texts such as 'b>d>a' with `rankings_from_strings`."
+            ) from None
+    return converted
+
+
+def _shown(row: Any) -> str:
+    """Write a row as a short list; whole numbers without a decimal point."""
+    if isinstance(row, str) or not np.iterable(row):
+        return repr(row)
+    cells = [cell.item() if isinstance(cell, np.generic) else cell for cell in row]
+    cells = [int(cell) if isinstance(cell, float) and cell.is_integer() else cell for cell in cells]
+    text = [cell if isinstance(cell, str) else str(cell) for cell in cells[:_LONGEST_ROW_SHOWN]]
+    return f"[{', '.join(text)}{', ...' if len(cells) > _LONGEST_ROW_SHOWN else ''}]"

@@ -1,0 +1,1 @@
+"""Histogram trees and forests as flat arrays; nothing here knows of rankings."""

@@ -1,0 +1,57 @@
+"""A forest made ready for rows: which kernel sums its leaves, chosen by depth and batch size."""
+
+from typing import NamedTuple
+
+import jax
+import numpy as np
+
+from lrrf_jax._typing import Array
+from lrrf_jax.trees import bitsliced
+from lrrf_jax.trees.forest import Forest
+from lrrf_jax.trees.traversal import Tests, find_leaves, forest_tests, sum_leaves
+
+SMALL_BATCH = 64  # rows up to which walking the trees costs less than asking every question
+_MOST_SLICED_BYTES = 2**28  # dense leaves of more than this are left compact
+
+
+class ReadyForest(NamedTuple):
+    """Arrays that the kernels read; arguments of a program, never constants in it."""
+
+    tests: Tests
+    leaf_slot: Array  # int32 (n_trees, 2**depth)
+    leaf_value: Array  # int32 (n_slots, n_outputs)
+    sliced: bitsliced.SlicedForest | None
+    zero: Array  # int32 (), 0: see `xla.fusion_barrier`
+
+
+def make_ready(forest: Forest) -> ReadyForest:
+    """Rearrange a forest and put it on the default device."""
+    dense_bytes = 4 * forest.leaf_slot.size * forest.n_outputs
+    worth_it = forest.depth <= bitsliced.MAX_DEPTH and dense_bytes <= _MOST_SLICED_BYTES
+    ready = ReadyForest(
+        tests=forest_tests(forest),
+        leaf_slot=np.asarray(forest.leaf_slot),
+        leaf_value=np.asarray(forest.leaf_value),
+        sliced=bitsliced.slice_forest(forest) if worth_it else None,
+        zero=np.int32(0),
+    )
+    return jax.device_put(ready)
+
+
+def forest_depth(forest: Forest | ReadyForest) -> int:
+    """Tests on the longest path."""
+    return forest.leaf_slot.shape[1].bit_length() - 1
+
+
+def sum_over_trees(
+    forest: ReadyForest,
+    features: Array,  # float32 (n_samples, n_features)
+) -> Array:  # int32 (n_samples, n_outputs)
+    """Sum the leaf values of each row over all trees; the kernel cannot change the result."""
+    n_samples = len(features)
+    if forest.sliced is None or n_samples <= SMALL_BATCH or n_samples % bitsliced.ROWS_PER_WORD:
+        leaves = find_leaves(forest.tests, features, forest_depth(forest))
+        return sum_leaves(forest.leaf_slot, forest.leaf_value, leaves)
+    return bitsliced.sum_leaves_sliced(
+        forest.sliced, features, forest.leaf_value.shape[1], forest.zero
+    )

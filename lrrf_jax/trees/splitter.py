@@ -1,0 +1,184 @@
+"""The best split of every node, from its histogram.
+
+``x >= threshold`` goes left, so threshold ``e`` sends the bins up to ``e`` to the right. Where
+values are missing, the last bin holds them, and each threshold is tried with them on either
+side. Ties go to the first candidate, then to the lower threshold, then to "missing right".
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from lrrf_jax._typing import Array
+from lrrf_jax.trees.xla import fusion_barrier
+
+# Sums of the right child and of the node, int32 (..., n_stats, width) and (n_stats, width) ->
+# (purity score of both children, samples right, samples left), each (..., n_lanes).
+Evaluate = Callable[[Array, Array], tuple[Array, Array, Array]]
+
+_HUGE = 1e38
+_BINS_PER_BLOCK = 8
+
+
+class Split(NamedTuple):
+    """The split chosen in each lane, or in each node."""
+
+    score: Array  # float32, -inf where no split leaves enough samples on both sides
+    edge: Array  # int32, index of the threshold
+    missing_left: Array  # bool
+
+
+def _allowed_score(right: Array, total: Array, evaluate: Evaluate, min_leaf: int) -> Array:
+    score, n_right, n_left = evaluate(right, total)
+    return jnp.where((n_right >= min_leaf) & (n_left >= min_leaf), score, -jnp.inf)
+
+
+def running_sums(
+    histogram: Array,  # int32 (n_bins, n_stats, width), n_bins a multiple of 8
+    zero: Array,
+) -> tuple[Array, Array]:  # int32 (n_bins, n_stats, width), (n_stats, width)
+    """Sum over the bins up to each, and over all of them.
+
+    Within blocks of eight bins, then over blocks: three passes over memory, where ``cumsum``
+    on XLA:CPU does work that grows with the square, and a scan pays for each of its steps.
+    """
+    blocks = histogram.reshape(-1, _BINS_PER_BLOCK, *histogram.shape[1:])
+    parts = [blocks[:, 0]]
+    for k in range(1, _BINS_PER_BLOCK):
+        parts.append(parts[-1] + blocks[:, k])
+    within = fusion_barrier(zero, jnp.stack(parts, axis=1))
+    before = [jnp.zeros_like(within[0, 0])]
+    for k in range(len(within)):
+        before.append(before[-1] + within[k, -1])
+    before = fusion_barrier(zero, jnp.stack(before))
+    return (within + before[:-1, None]).reshape(histogram.shape), before[-1]
+
+
+def _first_largest(score: Array) -> tuple[Array, Array]:  # float32, int32 (n_lanes,)
+    """Largest entry of each column, and the first place that holds it.
+
+    By halves: XLA:CPU vectorises that, and not ``argmax`` over the first axis.
+    """
+    place = jnp.broadcast_to(jnp.arange(len(score), dtype=jnp.int32)[:, None], score.shape)
+    while len(score) > 1:
+        half = (len(score) + 1) // 2
+        first, second = score[:half], score[half:]
+        pad = half - len(second)
+        second = jnp.pad(second, ((0, pad), (0, 0)), constant_values=-jnp.inf)
+        second_wins = second > first
+        place = jnp.where(second_wins, jnp.pad(place[half:], ((0, pad), (0, 0))), place[:half])
+        score = jnp.where(second_wins, second, first)
+    return score[0], place[0]
+
+
+def best_split(
+    histogram: Array,  # int32 (n_bins, n_stats, width)
+    evaluate: Evaluate,
+    *,
+    has_missing: bool,
+    min_leaf: int,
+    zero: Array,
+) -> Split:  # each (n_lanes,)
+    """Try every threshold of every lane. O(n_bins n_stats width)."""
+    right, total = running_sums(histogram, zero)
+    if not has_missing:
+        score = fusion_barrier(zero, _allowed_score(right, total, evaluate, min_leaf))
+        score, edge = _first_largest(score)
+        return Split(score, edge, jnp.zeros(len(edge), bool))
+    right = right[:-1]
+    score_left = _allowed_score(right, total, evaluate, min_leaf)
+    score_right = _allowed_score(right + histogram[-1], total, evaluate, min_leaf)
+    score_left, score_right = fusion_barrier(zero, score_left, score_right)
+    score, edge = _first_largest(jnp.maximum(score_left, score_right))
+    missing_left = jnp.take_along_axis(score_left > score_right, edge[None], axis=0)[0]
+    return Split(score, edge, missing_left)
+
+
+def random_split(
+    histogram: Array,  # int32 (n_bins, n_stats, width)
+    occupancy: Array,  # int32 (n_bins, n_lanes), samples in each bin
+    evaluate: Evaluate,
+    thresholds: Array,  # float32 (n_lanes, n_bins - 1), those of each lane's feature
+    uniform: Array,  # float32 (n_lanes,), in [0, 1)
+    *,
+    column_lane: Array | None = None,  # int32 (width,), where columns are not lanes
+    has_missing: bool,
+    min_leaf: int,
+) -> Split:  # each (n_lanes,)
+    """Try one threshold a lane, drawn evenly between the least and the largest that part it.
+
+    Extremely randomised trees (Geurts et al., 2006) on bins: the draw is over values, and the
+    nearest threshold is taken. A lane whose known values share a bin can only part them from
+    the missing ones.
+    """
+    n_bins = len(histogram)
+    thresholds = jnp.clip(thresholds, -_HUGE, _HUGE)  # keep -inf and padding out of differences
+    known = (occupancy[: n_bins - has_missing] > 0).astype(jnp.int32)
+    first = jnp.argmax(known, axis=0).astype(jnp.int32)
+    last = jnp.int32(len(known) - 2) - jnp.argmax(known[::-1], axis=0).astype(jnp.int32)
+
+    def threshold_at(edge):
+        edge = jnp.clip(edge, 0, n_bins - 2)[:, None]
+        return jnp.take_along_axis(thresholds, edge, axis=1)[:, 0]
+
+    drawn = threshold_at(first) * (1 - uniform) + threshold_at(last) * uniform
+    edges = jnp.arange(n_bins - 1, dtype=jnp.int32)
+    between = (edges >= first[:, None]) & (edges <= last[:, None])
+    distance = jnp.where(between, jnp.abs(thresholds - drawn[:, None]), jnp.inf)
+    edge = jnp.argmin(distance, axis=1).astype(jnp.int32)
+    edge = jnp.where(last < first, jnp.maximum(first - 1, 0), edge)
+
+    column_edge = edge if column_lane is None else edge[column_lane]
+    below = jnp.arange(n_bins, dtype=jnp.int32)[:, None, None] <= column_edge
+    if has_missing:
+        below = below & (jnp.arange(n_bins) < n_bins - 1)[:, None, None]
+    right, total = jnp.where(below, histogram, 0).sum(0), histogram.sum(0)
+    score_right = _allowed_score(right, total, evaluate, min_leaf)
+    if not has_missing:
+        return Split(score_right, edge, jnp.zeros(len(edge), bool))
+    score_left = score_right
+    score_right = _allowed_score(right + histogram[-1], total, evaluate, min_leaf)
+    return Split(jnp.maximum(score_left, score_right), edge, score_left > score_right)
+
+
+def choose_candidate(
+    lanes: Split,  # each (n_nodes * n_candidates,)
+    candidates: Array,  # int32 (n_nodes, n_candidates), features
+) -> tuple[Split, Array]:  # each (n_nodes,); int32 (n_nodes,) its feature
+    """Take the best candidate feature of each node, the first on a tie."""
+    table = Split(*(field.reshape(candidates.shape) for field in lanes))
+    at = jnp.argmax(table.score, axis=1)[:, None]
+    best, feature = jax.tree.map(
+        lambda field: jnp.take_along_axis(field, at, axis=1)[:, 0], (table, candidates)
+    )
+    return best, feature
+
+
+def draw_candidates(
+    key: Array,
+    n_nodes: int,
+    n_features: int,
+    n_candidates: int,
+) -> Array:  # int32 (n_nodes, n_candidates)
+    """Draw each node's candidate features, without replacement.
+
+    Floyd's sampling: the k-th draw is among the first features up to the k-th from the end, or
+    that last one where it is taken already. A sort of all features would cost more than a level
+    of growth.
+    """
+    if n_candidates == n_features:
+        every = jnp.arange(n_features, dtype=jnp.int32)
+        return jnp.broadcast_to(every, (n_nodes, n_features))
+    words = jax.random.bits(key, (n_candidates, n_nodes), jnp.uint32)
+
+    def draw(k, chosen):
+        last = n_features - n_candidates + k
+        drawn = (words[k] % (last + 1).astype(jnp.uint32)).astype(jnp.int32)
+        drawn = jnp.where((chosen == drawn).any(0), last, drawn)
+        return chosen.at[k].set(drawn)
+
+    nothing = jnp.full((n_candidates, n_nodes), -1, jnp.int32)
+    return lax.fori_loop(jnp.int32(0), jnp.int32(n_candidates), draw, nothing).T

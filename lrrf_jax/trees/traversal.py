@@ -1,0 +1,80 @@
+"""From rows to leaves, for all trees at once: the plain form, one gather a level.
+
+It is the reference for :mod:`lrrf_jax.trees.bitsliced`, and the kernel for small batches, deep
+trees, and whoever wants leaf numbers.
+"""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from lrrf_jax._typing import Array
+from lrrf_jax.trees.float_order import LOWEST, float_key
+from lrrf_jax.trees.forest import Forest
+from lrrf_jax.trees.xla import take
+
+
+class Tests(NamedTuple):
+    """The tests of a forest in the form in which kernels ask them.
+
+    A row goes right where ``uint32(key - origin) < limit``. With ``origin`` LOWEST the key of
+    NaN becomes 0, which is below every limit: right. One more, and it wraps to the largest
+    word: left.
+    """
+
+    feature: Array  # int32 (n_trees, n_nodes)
+    limit: Array  # uint32 (n_trees, n_nodes)
+    origin: Array  # uint32 (n_trees, n_nodes)
+
+
+def forest_tests(forest: Forest) -> Tests:
+    """Turn thresholds into integer limits; host side."""
+    key = np.asarray(float_key(jnp.asarray(forest.threshold))).astype(np.int64)
+    origin = LOWEST + np.asarray(forest.missing_left).astype(np.int64)
+    return Tests(
+        feature=np.asarray(forest.feature, np.int32),
+        limit=(key - origin).astype(np.uint32),
+        origin=(origin % 2**32).astype(np.uint32),
+    )
+
+
+def goes_right(key: Array, limit: Array, origin: Array) -> Array:
+    """Answer tests; ``key`` int32, ``limit`` and ``origin`` uint32, of shapes that broadcast."""
+    return lax.bitcast_convert_type(key, jnp.uint32) - origin < limit
+
+
+def find_leaves(
+    tests: Tests,
+    features: Array,  # float32 (n_samples, n_features)
+    depth: int,
+) -> Array:  # int32 (n_trees, n_samples), leaf 0 .. 2**depth - 1
+    """Walk every row down every tree. O(n_samples n_trees depth)."""
+    n_trees, n_nodes = tests.feature.shape
+    n_samples, n_features = features.shape
+    key = float_key(features).reshape(-1)
+    row = jnp.arange(n_samples, dtype=jnp.int32) * n_features
+    first = (jnp.arange(n_trees, dtype=jnp.int32) * n_nodes)[:, None]
+    feature, limit, origin = (field.reshape(-1) for field in tests)
+    node = jnp.zeros((n_trees, n_samples), jnp.int32)
+    for _ in range(depth):
+        at = first + node
+        right = goes_right(take(key, row + take(feature, at)), take(limit, at), take(origin, at))
+        node = 2 * node + 1 + right.astype(jnp.int32)
+    return node - n_nodes
+
+
+def sum_leaves(
+    leaf_slot: Array,  # int32 (n_trees, 2**depth)
+    leaf_value: Array,  # int32 (n_slots, n_outputs)
+    leaves: Array,  # int32 (n_trees, n_samples)
+) -> Array:  # int32 (n_samples, n_outputs)
+    """Add up the leaf values of each row over the trees; integers, so exact in any order."""
+
+    def add(total, tree):
+        slot, leaf = tree
+        return total + take(leaf_value, take(slot, leaf)), None
+
+    total = jnp.zeros((leaves.shape[1], leaf_value.shape[1]), jnp.int32)
+    return lax.scan(add, total, (leaf_slot, leaves))[0]

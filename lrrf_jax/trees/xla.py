@@ -1,0 +1,31 @@
+"""What XLA has to be told about these kernels, in one place."""
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from lrrf_jax._typing import Array
+
+# XLA:CPU would split these small loops over its thread pool, which costs more than it gains:
+# the callers spread rows or trees over threads instead. Other backends have no such pass.
+COMPILER_OPTIONS = {"xla_disable_hlo_passes": "cpu-parallel-task-assigner"}
+
+
+def take(table: Array, index: Array) -> Array:
+    """Rows of ``table`` at ``index``, which the caller has proved to be in bounds."""
+    return table.at[index].get(mode="promise_in_bounds")
+
+
+def fusion_barrier(zero: Array, *arrays: Array):
+    """Return ``arrays`` unchanged, but as buffers that exist.
+
+    XLA:CPU drops ``lax.optimization_barrier`` before it fuses, and then recomputes a chain of
+    cheap operations for each of its consumers. It cannot look through a loop whose trip count
+    ``zero`` (int32, always 0) is known only at run time; the loop never runs.
+    """
+
+    def change(_, values):
+        return jax.tree.map(lambda value: value + jnp.ones((), value.dtype), values)
+
+    values = lax.fori_loop(jnp.zeros((), jnp.int32), zero, change, arrays)
+    return values if len(arrays) > 1 else values[0]
