@@ -58,12 +58,13 @@ class CrossValidation:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as numbers, texts, lists and dicts that JSON can hold."""
-        scores = [[None if score != score else score for score in row] for row in self.scores]
+        scores = self.scores.astype(object)
+        scores[np.isnan(self.scores)] = None  # JSON has no NaN
         return {
             "learner": self.learner,
             "mean": self.mean,
             "std": self.std,
-            "scores": [[None if s is None else float(s) for s in row] for row in scores],
+            "scores": scores.tolist(),
             "fit_seconds": self.fit_seconds.tolist(),
             "predict_seconds": self.predict_seconds.tolist(),
             "settings": self.settings,

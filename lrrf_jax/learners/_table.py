@@ -10,6 +10,7 @@ from lrrf_jax._features import as_features, column_names
 from lrrf_jax._validation import InputError, as_names, as_weights
 from lrrf_jax.rankings.permutations import place_missing_last
 from lrrf_jax.rankings.validation import require_rankings
+from lrrf_jax.trees.xla import bucket_size
 
 
 class TrainingTable(NamedTuple):
@@ -22,6 +23,7 @@ class TrainingTable(NamedTuple):
     labels: list[str]
     feature_names: list[str] | None
     n_rows: int  # in the user's table
+    complete: bool  # whether every ranking ranks every label
 
     def weight_of(self, rows: NDArray) -> NDArray | None:
         """Weights of some rows, ``None`` where all are 1."""
@@ -72,7 +74,7 @@ def training_table(
             'two labels. For top-k lists say missing="last".'
         )
     if missing == "last":
-        positions = np.asarray(place_missing_last(positions))
+        positions = _place_missing_last(positions)
     return TrainingTable(
         features[kept],
         positions[kept],
@@ -81,7 +83,14 @@ def training_table(
         label_names,
         names,
         n_rows,
+        bool((n_ranked[kept] == n_labels).all()),
     )
+
+
+def _place_missing_last(positions: NDArray) -> NDArray:
+    padding = bucket_size(len(positions)) - len(positions)  # tables of like size share a program
+    padded = np.pad(positions, ((0, padding), (0, 0)), constant_values=np.nan)
+    return np.asarray(place_missing_last(padded))[: len(positions)]
 
 
 def _require_every_label(positions: NDArray, labels: list[str]) -> None:

@@ -61,7 +61,7 @@ def leaf_statistics(
     aggregation: str,
     vote_scale: int,
     weight_scale: float,
-) -> tuple[Array, Callable[[Array], Array]]:
+) -> tuple[NDArray, Callable[[Array], Array]]:
     """Choose what leaves sum, int32 (n_rows, n_leaf_stats), and how sums become leaf values.
 
     Parameters
@@ -78,18 +78,15 @@ def leaf_statistics(
             vote_scale = 1
         votes = np.round(votes * vote_scale).astype(np.int32)
         if aggregation == "two-step":
-            return jnp.asarray(votes), BordaRanks()
-        return jnp.concatenate([votes, ones], axis=1), MeanVotes(vote_scale)
+            return votes, BordaRanks()
+        return np.concatenate([votes, ones], axis=1), MeanVotes(vote_scale)
     signs = np.asarray(pair_signs(positions), np.int32)
     n_pairs = signs.shape[1]
     observed = np.abs(signs)
     informative = observed.any(1)
     if observed[informative].all():
         observed = ones  # of complete rankings the weight is the number of observations
-    return (
-        jnp.concatenate([signs, observed], axis=1),
-        MeanPreferences(n_pairs, weight_scale),
-    )
+    return np.concatenate([signs, observed], axis=1), MeanPreferences(n_pairs, weight_scale)
 
 
 def ranks_of_sums(
@@ -120,10 +117,16 @@ def scores_of_sums(
     """
     ranks = ranks_of_sums(sums, n_labels, aggregation)
     if aggregation == "two-step":
-        scores = (n_labels + 1) - sums.astype(jnp.float32) / n_trees
+        scores = _quotient((n_labels + 1) * n_trees - sums, n_trees)
     elif aggregation == "one-step":
-        scores = sums.astype(jnp.float32) / (n_trees * _VOTE_UNIT)
+        scores = _quotient(sums, n_trees * _VOTE_UNIT)
     else:
-        total = preference_matrix(sums).sum(-1, dtype=jnp.int32).astype(jnp.float32)
-        scores = total / (n_trees * _PAIR_UNIT * (n_labels - 1))
+        total = preference_matrix(sums).sum(-1, dtype=jnp.int32)
+        scores = _quotient(total, n_trees * _PAIR_UNIT * (n_labels - 1))
     return scores_in_order(scores, ranks)
+
+
+def _quotient(total: Array, count: int) -> Array:  # float32
+    """Divide integers; whole results stay whole, where XLA would multiply by an inverse."""
+    rest = (total % count).astype(jnp.float32) / count
+    return (total // count).astype(jnp.float32) + rest

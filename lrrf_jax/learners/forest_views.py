@@ -19,11 +19,11 @@ from lrrf_jax._typing import Array, NDArray
 from lrrf_jax.learners._table import TrainingTable
 from lrrf_jax.learners.batching import map_rows, map_tiles
 from lrrf_jax.learners.forest_aggregation import ranks_of_sums
-from lrrf_jax.trees.ensemble import bucket_rows, tree_counts
+from lrrf_jax.trees.ensemble import tree_counts
 from lrrf_jax.trees.forest import Forest
 from lrrf_jax.trees.inference import ReadyForest, forest_depth, make_ready
 from lrrf_jax.trees.traversal import find_leaves
-from lrrf_jax.trees.xla import COMPILER_OPTIONS, take
+from lrrf_jax.trees.xla import COMPILER_OPTIONS, bucket_size, take
 
 _QUERIES_A_CALL = 64
 
@@ -73,7 +73,7 @@ def bootstrap_table(
         key,
         np.int32(n_samples),
         n_trees=n_trees,
-        n_rows=bucket_rows(n_samples),
+        n_rows=bucket_size(n_samples),
         bootstrap=bootstrap,
     )
     return np.asarray(counts)[:, :n_samples].T

@@ -37,11 +37,11 @@ from lrrf_jax.trees.criterion import (
     SparseClassEntropy,
     Variance,
 )
-from lrrf_jax.trees.ensemble import bucket_rows, grow_forest, join
+from lrrf_jax.trees.ensemble import grow_forest, join
 from lrrf_jax.trees.forest import MAX_DEPTH, Forest, invariant_violation, is_split
 from lrrf_jax.trees.grower import GrowthConfig, Samples
 from lrrf_jax.trees.inference import ReadyForest, make_ready, sum_over_trees
-from lrrf_jax.trees.xla import COMPILER_OPTIONS
+from lrrf_jax.trees.xla import COMPILER_OPTIONS, bucket_size
 
 CRITERIA = ("tlac", "rac", "pairwise", "positions")
 
@@ -77,7 +77,7 @@ def growth_samples(
 ) -> tuple[Samples, GrowthConfig, Any]:
     """Turn a training table into what the grower sums; also the function from sums to leaves."""
     n_samples, n_features = table.features.shape
-    n_rows = bucket_rows(n_samples)
+    n_rows = bucket_size(n_samples)
 
     def padded(array: NDArray, dtype: Any) -> NDArray:
         out = np.zeros((n_rows, *array.shape[1:]), dtype)
@@ -98,8 +98,9 @@ def growth_samples(
         weight, weight_scale = integer_weights(table.weight, 2**29 // (config.n_labels + 1))
         room = largest_scale(float(weight.sum()), config.n_labels + 1)
     leaf_stat, leaf_value = leaf_statistics(positions, config.aggregation, room, weight_scale)
+    bins = bin_features(padded(table.features, np.float32), thresholds)
     samples = Samples(
-        bin_index=bin_features(padded(table.features, np.float32), thresholds).reshape(-1),
+        bin_index=np.asarray(bins).reshape(-1),
         stat=stat,
         leaf_stat=leaf_stat,
         weight=padded(weight, np.int32),
@@ -131,7 +132,7 @@ def _growth_statistic(
         n_stages = n_labels if config.purity == "ranking" else 1
         # Of complete rankings the last place follows from the others.
         n_stages = min(n_stages, max(1, n_labels - 1))
-        stat = label_at_position(positions)[:, :n_stages]
+        stat = np.asarray(label_at_position(positions))[:, :n_stages]
         # Samples without a class carry no weight, so counts are sums of weights only where every
         # one has a class.
         return stat, ClassEntropy(n_labels, n_stages, separate_count=weighted)
@@ -411,8 +412,7 @@ class RandomForestLabelRanker(LabelRanker):
             require_integer(self.memory_budget, "memory_budget", 2**20)
         aggregation = self.aggregation
         if aggregation == "auto":
-            signs = pair_signs(table.positions)
-            aggregation = "two-step" if bool((signs != 0).all()) else "kemeny"
+            aggregation = "two-step" if table.complete else "kemeny"
         n_samples, n_features = table.features.shape
         budget = 2**30 if self.memory_budget is None else self.memory_budget
         return LRRFConfig(

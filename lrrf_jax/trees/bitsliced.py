@@ -17,7 +17,7 @@ from lrrf_jax._typing import Array, NDArray
 from lrrf_jax.trees.float_order import float_key
 from lrrf_jax.trees.forest import Forest
 from lrrf_jax.trees.traversal import forest_tests, goes_right
-from lrrf_jax.trees.xla import fusion_barrier, take
+from lrrf_jax.trees.xla import bucket_size, fusion_barrier, take
 
 MAX_DEPTH = 9  # beyond, the planes of a tree outgrow the cache and most of them are padding
 TREES_PER_STEP = 5  # long enough inner loops, planes that stay in the cache
@@ -58,6 +58,8 @@ def slice_forest(forest: Forest) -> SlicedForest:
     code = np.stack([np.asarray(field, np.int64)[:, preorder].ravel() for field in tests])
     # Sorted by feature, so that a feature's keys stay hot while its questions are asked.
     questions, of_node = np.unique(code, axis=1, return_inverse=True)
+    n_questions = bucket_size(questions.shape[1], per_octave=4)  # forests share a program
+    questions = np.pad(questions, ((0, 0), (0, n_questions - questions.shape[1])))
     of_node = np.pad(of_node.reshape(n_trees, -1), ((0, pad), (0, 0)))  # any question will do
     value = np.asarray(forest.leaf_value)
     words = value.astype(np.uint32)

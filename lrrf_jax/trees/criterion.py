@@ -20,20 +20,33 @@ from lrrf_jax._typing import Array
 DENSE_CLASSES = 64  # more classes than this are counted sparsely
 
 
+def product(a: Array, b: Array, zero: Array) -> Array:  # float32
+    """Multiply, and round before anything is added.
+
+    Compilers contract a product and a sum into one operation that rounds once, in some loops
+    and not in others: a score would depend on the device and on how nodes are grouped. They
+    cannot see through an exclusive or with ``zero`` (int32, 0 at run time only).
+    """
+    bits = lax.bitcast_convert_type(a * b, jnp.int32) ^ zero
+    return lax.bitcast_convert_type(bits, jnp.float32)
+
+
 def xlog2x(
-    counts: Array,  # float32, 0 or >= 1
+    counts: Array,  # int32, not negative
+    zero: Array,
 ) -> Array:  # float32
     """``x log2 x`` of counts, 0 at 0, from the exponent bits and a polynomial of the mantissa.
 
-    The error of the logarithm is below 1e-5 and none at powers of two; ``jnp.log2`` makes a
-    whole fit a quarter slower. One formula for every device keeps their trees alike.
+    The error of the logarithm is below 1e-5 and none at powers of two; ``jnp.log2`` is slower,
+    and its last bits differ between devices.
     """
-    bits = lax.bitcast_convert_type(jnp.maximum(counts, 1.0), jnp.int32)
+    number = counts.astype(jnp.float32)
+    bits = lax.bitcast_convert_type(jnp.maximum(number, 1.0), jnp.int32)
     mantissa = lax.bitcast_convert_type(bits & 0x7FFFFF | 0x3F800000, jnp.float32) - 1.0
     log = jnp.zeros_like(mantissa)
     for coefficient in _LOG2_COEFFICIENTS:
-        log = mantissa * (coefficient + log)
-    return counts * (((bits >> 23) - 127).astype(jnp.float32) + log)
+        log = product(mantissa, coefficient + log, zero)
+    return product(number, ((bits >> 23) - 127).astype(jnp.float32) + log, zero)
 
 
 # log2(1 + y) ~ y (c6 + y (c5 + ...)): least-maximum fit on [0, 1) that is exact at both ends.
@@ -98,18 +111,12 @@ class ClassEntropy:
         """Samples in a group, for the least sizes of nodes and leaves."""
         return sums[..., -1, :] if self.separate_count else sums.sum(-2)
 
-    def score(self, sums: Array) -> Array:
+    def score(self, sums: Array, zero: Array) -> Array:
         """Minus entropy in bits, times weight; sums int32 (..., n_stats, n_lanes) -> float32."""
         counts = sums[..., : self.n_classes, :]
         shape = (*sums.shape[:-2], sums.shape[-1])
-        terms = _sum_terms(
-            self.n_classes, lambda k: xlog2x(_at(counts, k).astype(jnp.float32)), shape
-        )
-        return terms - xlog2x(counts.sum(-2).astype(jnp.float32))
-
-    def weight(self, sums: Array) -> Array:
-        """Weight of the samples that the score speaks of, float32."""
-        return sums[..., : self.n_classes, :].sum(-2).astype(jnp.float32)
+        terms = _sum_terms(self.n_classes, lambda k: xlog2x(_at(counts, k), zero), shape)
+        return terms - xlog2x(counts.sum(-2), zero)
 
     def is_pure(self, sums: Array) -> Array:
         """Whether no split can raise the score: at most one class; bool."""
@@ -157,25 +164,22 @@ class Variance:
         """Samples in a group, for the least sizes of nodes and leaves."""
         return sums[..., -1, :]
 
-    def score(self, sums: Array) -> Array:
+    def score(self, sums: Array, zero: Array) -> Array:
         """Sum of (sum of values)^2 / observations; int32 (..., n_stats, n_lanes) -> float32."""
         observed = sums[..., self.n_values : self.n_values + self._n_observed, :]
 
         def term(k):
             value = _at(sums, k).astype(jnp.float32)
             if self.masked:
-                return value * (value / jnp.maximum(_at(observed, k), 1).astype(jnp.float32))
-            return value * value
+                mean = value / jnp.maximum(_at(observed, k), 1).astype(jnp.float32)
+                return product(value, mean, zero)
+            return product(value, value, zero)
 
         total = _sum_terms(self.n_values, term, (*sums.shape[:-2], sums.shape[-1]))
         if self.masked:
             return total
         return total / jnp.maximum(_at(observed, 0), 1).astype(jnp.float32)
 
-    def weight(self, sums: Array) -> Array:
-        """Observations of the mean component, float32."""
-        observed = sums[..., self.n_values : self.n_values + self._n_observed, :]
-        return observed.sum(-2).astype(jnp.float32) / self._n_observed
 
 
 Criterion = ClassEntropy | SparseClassEntropy | Variance

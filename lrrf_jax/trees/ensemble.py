@@ -23,8 +23,6 @@ from lrrf_jax.trees.xla import COMPILER_OPTIONS, take
 # int32 (n_slots, n_leaf_stats) sums -> int32 (n_slots, n_outputs); hashable, to be static.
 LeafValue = Callable[[Array], Array]
 
-_SMALLEST_BUCKET = 64
-
 
 class Tree(NamedTuple):
     """One grown tree, or a chunk of them with a leading axis."""
@@ -36,18 +34,6 @@ class Tree(NamedTuple):
     leaf_slot: Array  # int32 (2**depth,), rows of leaf_value
     leaf_value: Array  # int32 (n_most_slots, n_outputs)
     n_slots: Array  # int32 (), leaves that exist
-
-
-def bucket_rows(n_samples: int) -> int:
-    """Round a row count up to one of eight sizes an octave, at least 64.
-
-    Tables of nearly one size, as the folds of a cross-validation are, share a program then, and
-    at most an eighth of the rows is padding.
-    """
-    if n_samples <= _SMALLEST_BUCKET:
-        return _SMALLEST_BUCKET
-    step = 2 ** (n_samples.bit_length() - 4)
-    return -(-n_samples // step) * step
 
 
 def bootstrap_counts(

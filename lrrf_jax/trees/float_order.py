@@ -1,9 +1,10 @@
 """float32 values as integers of the same order, so that comparisons are exact everywhere."""
 
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
-from lrrf_jax._typing import Array
+from lrrf_jax._typing import Array, NDArray
 
 LOWEST = -(2**31)  # the key of NaN: below every number
 HIGHEST = 2**31 - 1  # above every number
@@ -24,3 +25,12 @@ def float_key(
     key = jnp.where(bits < 0, lowest - bits, bits)  # -0.0 is LOWEST itself and becomes 0
     is_nan = (key > _INFINITY_BITS) | (key < -_INFINITY_BITS)
     return jnp.where(is_nan, lowest, key)
+
+
+def float_key_on_host(
+    values: NDArray,  # float32, any shape
+) -> NDArray:  # int32, same shape
+    """:func:`float_key` in NumPy, for tables that are prepared once: no program to compile."""
+    bits = np.ascontiguousarray(values, np.float32).view(np.int32).astype(np.int64)
+    key = np.where(bits < 0, LOWEST - bits, bits)
+    return np.where(np.isnan(values), LOWEST, key).astype(np.int32)

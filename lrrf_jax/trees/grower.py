@@ -349,18 +349,18 @@ def _search_block(
     samples: Samples,
     config: GrowthConfig,
 ) -> tuple[Split, Array, Array]:
-    criterion = config.criterion
+    criterion, zero = config.criterion, _zero(samples)
     assert not isinstance(criterion, SparseClassEntropy)
 
     def evaluate(right, total):
         left = total - right
-        score = criterion.score(right) + criterion.score(left)
+        score = criterion.score(right, zero) + criterion.score(left, zero)
         return score, criterion.count(right), criterion.count(left)
 
     occupancy = criterion.count(table) if config.splitter == "random" else None
     best, feature = _best_of_node(table, occupancy, evaluate, None, lottery, samples, config)
     total = table[:, :, :: config.n_candidates].sum(0)  # every candidate counts the same samples
-    return best, feature, criterion.score(total)
+    return best, feature, criterion.score(total, zero)
 
 
 def _search_sparse(
@@ -385,6 +385,7 @@ def _search_sparse(
         drawn.count,
         config.n_bins,
         n_slots,
+        _zero(samples),
     )
     best, feature = _best_of_node(
         table, occupancy, evaluate, column_lane, lottery, samples, config

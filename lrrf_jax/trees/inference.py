@@ -9,6 +9,7 @@ from lrrf_jax._typing import Array
 from lrrf_jax.trees import bitsliced
 from lrrf_jax.trees.forest import Forest
 from lrrf_jax.trees.traversal import Tests, find_leaves, forest_tests, sum_leaves
+from lrrf_jax.trees.xla import bucket_size
 
 SMALL_BATCH = 64  # rows up to which walking the trees costs less than asking every question
 _MOST_SLICED_BYTES = 2**28  # dense leaves of more than this are left compact
@@ -28,10 +29,13 @@ def make_ready(forest: Forest) -> ReadyForest:
     """Rearrange a forest and put it on the default device."""
     dense_bytes = 4 * forest.leaf_slot.size * forest.n_outputs
     worth_it = forest.depth <= bitsliced.MAX_DEPTH and dense_bytes <= _MOST_SLICED_BYTES
+    value = np.asarray(forest.leaf_value)
+    # Padded: forests that differ in their number of leaves share a program.
+    n_slots = bucket_size(len(value), per_octave=2)
     ready = ReadyForest(
         tests=forest_tests(forest),
         leaf_slot=np.asarray(forest.leaf_slot),
-        leaf_value=np.asarray(forest.leaf_value),
+        leaf_value=np.pad(value, ((0, n_slots - len(value)), (0, 0))),
         sliced=bitsliced.slice_forest(forest) if worth_it else None,
         zero=np.int32(0),
     )

@@ -31,6 +31,7 @@ def group_evaluation(
     count: Array,  # int32 (n_drawn,)
     n_bins: int,
     n_slots: int,
+    zero: Array,
 ):
     """Build what the search for a split needs.
 
@@ -73,17 +74,17 @@ def group_evaluation(
         histogram = jnp.concatenate([histogram, scatter(count)], axis=1)
     total = histogram.sum(0)
     n_total = by_lane(total[-1])
-    total_weight = by_lane(total[0]).astype(jnp.float32)
+    total_weight = by_lane(total[0])
 
     def score(sums, weights):
-        return by_lane(xlog2x(sums.astype(jnp.float32))) - xlog2x(weights)
+        return by_lane(xlog2x(sums, zero)) - xlog2x(weights, zero)
 
     several = by_lane((total[0] > 0).astype(jnp.int32)) > 1  # more than one class in the node
 
     def evaluate(right, _):
         n_right = by_lane(right[..., -1, :])
         sums = right[..., 0, :]
-        weights = by_lane(sums).astype(jnp.float32)
+        weights = by_lane(sums)
         both = score(sums, weights) + score(total[0] - sums, total_weight - weights)
         # A pure node has no split worth making.
         return jnp.where(several, both, -jnp.inf), n_right, n_total - n_right

@@ -11,7 +11,7 @@ import numpy as np
 from jax import lax
 
 from lrrf_jax._typing import Array
-from lrrf_jax.trees.float_order import LOWEST, float_key
+from lrrf_jax.trees.float_order import LOWEST, float_key, float_key_on_host
 from lrrf_jax.trees.forest import Forest
 from lrrf_jax.trees.xla import take
 
@@ -31,7 +31,7 @@ class Tests(NamedTuple):
 
 def forest_tests(forest: Forest) -> Tests:
     """Turn thresholds into integer limits; host side."""
-    key = np.asarray(float_key(jnp.asarray(forest.threshold))).astype(np.int64)
+    key = float_key_on_host(np.asarray(forest.threshold)).astype(np.int64)
     origin = LOWEST + np.asarray(forest.missing_left).astype(np.int64)
     return Tests(
         feature=np.asarray(forest.feature, np.int32),

@@ -29,3 +29,17 @@ def fusion_barrier(zero: Array, *arrays: Array):
 
     values = lax.fori_loop(jnp.zeros((), jnp.int32), zero, change, arrays)
     return values if len(arrays) > 1 else values[0]
+
+
+def bucket_size(size: int, per_octave: int = 8, least: int = 64) -> int:
+    """Round a size up to one of ``per_octave`` sizes (a power of two) an octave.
+
+    Arrays of nearly one size then share a program, for at most ``1 / per_octave`` of padding.
+
+    >>> [bucket_size(size) for size in (3, 150, 1000, 1001)]
+    [64, 160, 1024, 1024]
+    """
+    if size <= least:
+        return least
+    step = max(1, 2 ** (size - 1).bit_length() // (2 * per_octave))
+    return -(-size // step) * step

@@ -1,0 +1,119 @@
+"""What is typed about learners and data -> estimators and tables."""
+
+import typing
+from typing import Any, NamedTuple
+
+import typer
+
+from lrrf_jax._validation import InputError
+from lrrf_jax.cli._options import Convention
+
+BUILTIN = "builtin:"
+
+
+class Reading(NamedTuple):
+    """What is typed about the columns of a table with rankings."""
+
+    features: str | list[str] | None = None
+    labels: str | None = None
+    ranking: str | None = None
+    convention: Convention = Convention.positions
+    close_gaps: bool = False
+
+
+def read_data(source: str, reading: Reading) -> Any:  # LabelRankingData
+    """Read a file, or load ``builtin:NAME``."""
+    from lrrf_jax import datasets
+
+    if not source.startswith(BUILTIN):
+        return datasets.read(source, **reading._asdict())
+    if reading != Reading():
+        raise typer.BadParameter(
+            f"{source} has fixed columns. Leave --features, --labels, --ranking, --convention "
+            "and --close-gaps out."
+        )
+    return datasets.load(source.removeprefix(BUILTIN))
+
+
+def select_features(source: str, data: Any, names: list[str] | None) -> Any:  # LabelRankingData
+    """Put the features in the order of the model, by name where it has names."""
+    if names is None:
+        return data
+    lacking = [name for name in names if name not in data.feature_names]
+    if lacking:
+        raise InputError(
+            f"{source}: {len(lacking)} of the {len(names)} features of the model are not there: "
+            f"{', '.join(map(repr, lacking[:10]))}. Rename the columns."
+        )
+    columns = [data.feature_names.index(name) for name in names]
+    return data._replace(X=data.X[:, columns], feature_names=tuple(names))
+
+
+def learner_names(text: str) -> list[str]:
+    """Split ``lr-rf,default`` into known names."""
+    from lrrf_jax import LEARNERS
+
+    names = list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    unknown = [name for name in names if name not in LEARNERS]
+    if unknown or not names:
+        raise typer.BadParameter(
+            f"there is no learner {(unknown or [text])[0]!r}; there are {', '.join(LEARNERS)}.",
+            param_hint="--learner",
+        )
+    return names
+
+
+def make_learners(names: list[str], settings: list[str] | None) -> dict[str, Any]:
+    """Make estimators; each takes the settings that it has a parameter for.
+
+    Raises a usage error where no learner has the parameter, or the value has another type.
+    """
+    from lrrf_jax import LEARNERS
+
+    learners = {name: LEARNERS[name]() for name in names}
+    known = {key: None for learner in learners.values() for key in learner.get_params()}
+    for setting in settings or []:
+        key, equals, text = setting.partition("=")
+        if not equals or key not in known:
+            listed = ", ".join(sorted(known)) or "none"
+            why = f"there is no parameter {key!r}" if equals else f"{setting!r} lacks a '='"
+            raise typer.BadParameter(
+                f"{why}. Write KEY=VALUE with one of the parameters of {', '.join(names)}: "
+                f"{listed}.",
+                param_hint="--set",
+            )
+        for learner in learners.values():
+            if key in learner.get_params():
+                learner.set_params(**{key: _value(type(learner), key, text)})
+    return learners
+
+
+def _value(learner: type, key: str, text: str) -> Any:
+    """Read a value as the constructor annotates the parameter; what it may be if that is Any."""
+    annotation = typing.get_type_hints(learner.__init__).get(key, Any)  # type: ignore[misc]
+    wanted = set(typing.get_args(annotation) or [annotation])
+    accepted = {type(None), bool, int, float, str} if Any in wanted else wanted
+    readings: list[tuple[Any, Any]] = [
+        (type(None), lambda: {"none": None, "null": None}[text.lower()]),
+        (bool, lambda: {"true": True, "false": False}[text.lower()]),
+        (int, lambda: int(text)),
+        (float, lambda: float(text)),
+        (str, lambda: text),
+    ]
+    for kind, read in readings:
+        if kind in accepted:
+            try:
+                return read()
+            except (KeyError, ValueError):
+                continue
+    kinds = " or ".join(sorted(_KIND_NAMES.get(kind, str(kind)) for kind in accepted))
+    raise typer.BadParameter(f"{key} must be {kinds}; it is {text!r}.", param_hint="--set")
+
+
+_KIND_NAMES = {
+    type(None): "none",
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    str: "a text",
+}

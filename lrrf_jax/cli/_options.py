@@ -1,0 +1,71 @@
+"""Options that several commands share."""
+
+import enum
+from typing import Annotated
+
+import typer
+
+
+class Convention(enum.StrEnum):
+    """What label columns hold."""
+
+    positions = "positions"
+    orderings = "orderings"
+    scores = "scores"
+
+
+Features = Annotated[
+    str | None,
+    typer.Option(
+        metavar="GLOB",
+        help="Feature columns: names or globs, joined by commas. Default: all but the labels.",
+    ),
+]
+Labels = Annotated[
+    str | None,
+    typer.Option(
+        metavar="GLOB",
+        help="Label columns: names or globs, joined by commas. Default: L1, L2, ...",
+    ),
+]
+Ranking = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN",
+        help="Read the ranking from one text column, such as b>d>a, instead of label columns.",
+    ),
+]
+HowToRead = Annotated[
+    Convention,
+    typer.Option(
+        "--convention",
+        help="What label columns hold: the position of the label (1 = best), the labels in "
+        "order (best first), or scores (larger is better).",
+    ),
+]
+CloseGaps = Annotated[
+    bool,
+    typer.Option(
+        "--close-gaps", help="Accept positions with gaps and close them: 2, 5, 9 is 1, 2, 3."
+    ),
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="A parameter of the learner, such as max_depth=10. May be repeated.",
+    ),
+]
+Seed = Annotated[int, typer.Option(min=0, help="Fixes every random choice.")]
+AsJson = Annotated[
+    bool, typer.Option("--json", help="Write one JSON document to stdout, and nothing else there.")
+]
+NoCache = Annotated[
+    bool,
+    typer.Option(
+        "--no-compilation-cache",
+        help="Do not keep compiled programs in $XDG_CACHE_HOME/lrrf_jax/xla (~/.cache/...), "
+        "which saves seconds at the next start.",
+    ),
+]

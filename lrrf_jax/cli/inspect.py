@@ -1,0 +1,92 @@
+"""``lrrf inspect``."""
+
+import os
+from typing import Annotated, Any
+
+import typer
+
+from lrrf_jax.cli import _options
+
+
+def inspect(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="File that `lrrf train` wrote.")],
+    json: _options.AsJson = False,
+) -> None:
+    """Tell what a model file holds.
+
+    \b
+    Example:
+      lrrf inspect iris.lrrf
+    """  # noqa: D301 (typer reads the backspace as: do not rewrap)
+    from lrrf_jax import load, model_file
+    from lrrf_jax.cli import _runtime
+
+    header, _ = model_file.read_model(model)
+    ranker = load(model)
+    facts = _facts(model, header, ranker)
+    if json:
+        _runtime.print_json(facts)
+        return
+    for line in _lines(facts):
+        typer.echo(line)
+
+
+def _facts(path: str, header: dict[str, Any], ranker: Any) -> dict[str, Any]:
+    names = getattr(ranker, "feature_names_in_", None)
+    facts = {
+        "model": path,
+        "bytes": os.path.getsize(path),
+        "format_version": header["format_version"],
+        "library_version": header["library_version"],
+        "sha256": header["sha256"],
+        "learner": header.get("learner"),
+        "params": ranker.get_params(),
+        "labels": [str(label) for label in ranker.labels_],
+        "n_features": int(ranker.n_features_in_),
+        "features": None if names is None else [str(name) for name in names],
+    }
+    if hasattr(ranker, "aggregation_"):
+        facts["aggregation"] = ranker.aggregation_
+    if hasattr(ranker, "forest_"):
+        facts |= {
+            "trees": ranker.forest_.n_trees,
+            "depth": _longest_path(ranker.forest_),
+            "leaves": len(ranker.forest_.leaf_value),
+        }
+    if hasattr(ranker, "feature_importances_"):
+        facts["feature_importances"] = [float(share) for share in ranker.feature_importances_]
+    return facts
+
+
+def _longest_path(forest: Any) -> int:
+    """Count the tests on the longest path to a leaf that exists."""
+    import numpy as np
+
+    from lrrf_jax.trees.forest import is_split
+
+    nodes = np.flatnonzero(is_split(forest).any(axis=0))
+    return int(nodes.max() + 1).bit_length() if len(nodes) else 0
+
+
+def _lines(facts: dict[str, Any]) -> list[str]:
+    rows = {
+        "model": facts["model"],
+        "file": f"{facts['bytes']} bytes, format {facts['format_version']}, written by lrrf_jax "
+        f"{facts['library_version']}",
+        "learner": facts["learner"],
+        "parameters": ", ".join(f"{key}={value}" for key, value in facts["params"].items()),
+        f"labels ({len(facts['labels'])})": ", ".join(facts["labels"]),
+        f"features ({facts['n_features']})": ", ".join(facts["features"] or ["without names"]),
+    }
+    if "aggregation" in facts:
+        rows["aggregation"] = facts["aggregation"]
+    if "trees" in facts:
+        rows["forest"] = f"{facts['trees']} trees, depth {facts['depth']}, {facts['leaves']} leaves"
+    width = max(map(len, rows)) + 2
+    lines = [f"{key:<{width}}{value}" for key, value in rows.items()]
+    if "feature_importances" in facts:
+        names = facts["features"] or [str(j) for j in range(facts["n_features"])]
+        shares = sorted(zip(facts["feature_importances"], names, strict=True), reverse=True)
+        lines.append("importance of features")
+        lines += [f"  {share:.4f}  {name}" for share, name in shares]
+    return lines

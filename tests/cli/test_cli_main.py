@@ -1,0 +1,160 @@
+import json
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+from typer.testing import CliRunner
+
+import lrrf_jax
+from lrrf_jax import _validation
+from lrrf_jax.cli import _runtime, app
+from lrrf_jax.learners import ConsensusLabelRanker
+
+COMMANDS = ("train", "predict", "evaluate", "inspect")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_shows_every_option_with_an_example(command):
+    result = CliRunner().invoke(app, [command, "--help"])
+    assert result.exit_code == 0
+    assert f"  lrrf {command} " in result.output
+    assert "\\b" not in result.output
+    general = CliRunner().invoke(app, ["--help"])
+    assert general.exit_code == 0
+    assert f"  {command}" in general.output
+
+
+def test_version_is_that_of_the_package(lrrf):
+    assert lrrf("--version") == (0, f"lrrf_jax {lrrf_jax.__version__}\n", "")
+
+
+@pytest.mark.parametrize(
+    "arguments", [(), ("fly",), ("train",), ("train", "t.csv"), ("inspect", "m", "--fast")]
+)
+def test_what_is_not_a_command_is_a_usage_error(lrrf, arguments):
+    code, out, err = lrrf(*arguments)
+    assert code == 2
+    assert "Usage: lrrf" in out + err
+
+
+def failing(error):
+    def predict(self, X):
+        raise error
+
+    return predict
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "fragment"),
+    [
+        (_validation.InputError("bad cell. Fix it."), 3, "bad cell. Fix it."),
+        (_validation.ModelFileError("bad file. Copy it."), 4, "error: bad file. Copy it."),
+        (RuntimeError("first\nsecond"), 1, "error: unexpected RuntimeError: first. Run `lrrf --de"),
+        (KeyError(), 1, "error: unexpected KeyError: no message."),
+        (MemoryError("8 GiB"), 1, "error: unexpected MemoryError: 8 GiB."),
+    ],
+)
+def test_every_error_has_its_code_and_one_line(
+    lrrf, model, toy, tmp_path, monkeypatch, error, code, fragment
+):
+    monkeypatch.setattr(ConsensusLabelRanker, "predict", failing(error))
+    got, out, err = lrrf("predict", model, toy, "--output", tmp_path / "r.csv")
+    assert (got, out) == (code, "")
+    assert fragment in err
+    assert len(err.splitlines()) == 1
+
+
+def test_debug_shows_the_traceback_with_the_same_code(model, toy, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(ConsensusLabelRanker, "predict", failing(RuntimeError("boom")))
+    from lrrf_jax.cli import main
+
+    code = main(["--debug", "predict", str(model), str(toy), "--output", str(tmp_path / "r.csv")])
+    err = capsys.readouterr().err
+    assert code == 1
+    assert "Traceback" in err
+    assert err.rstrip().endswith("error: unexpected RuntimeError: boom.")
+
+
+# The compilation cache
+
+
+@pytest.fixture
+def jax_settings(monkeypatch):
+    """Collect what would be set for the whole process."""
+    import jax
+
+    changed = {}
+    monkeypatch.setattr(jax.config, "update", changed.__setitem__)
+    monkeypatch.delenv("JAX_COMPILATION_CACHE_DIR")
+    return changed
+
+
+def test_compiled_programs_are_kept_in_the_cache_directory(tmp_path, monkeypatch, jax_settings):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    _runtime.use_compilation_cache(off=False)
+    folder = jax_settings["jax_compilation_cache_dir"]
+    assert folder.startswith(str(tmp_path / "lrrf_jax/xla"))
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    _runtime.use_compilation_cache(off=False)
+    assert jax_settings["jax_compilation_cache_dir"].startswith(str(tmp_path / ".cache/lrrf_jax"))
+
+
+def test_the_cache_can_be_turned_off_or_be_elsewhere(tmp_path, monkeypatch, jax_settings):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    _runtime.use_compilation_cache(off=True)
+    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", "elsewhere")
+    _runtime.use_compilation_cache(off=False)
+    assert jax_settings == {}
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_cache_directory_that_cannot_be_made_does_not_matter(tmp_path, monkeypatch, jax_settings):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    _runtime.use_compilation_cache(off=False)
+    assert jax_settings == {}
+
+
+# In processes of their own
+
+
+def test_help_loads_nothing_heavy():
+    package = os.path.dirname(lrrf_jax.__file__)
+    code = f"""
+        import sys, types
+        sys.modules["lrrf_jax"] = types.ModuleType("lrrf_jax")  # whatever the package imports
+        sys.modules["lrrf_jax"].__path__ = [{package!r}]
+        from lrrf_jax.cli import main
+        for arguments in (["--help"], ["train", "--help"], ["predict", "--help"]):
+            assert main(arguments) == 0
+        heavy = {{"jax", "numpy", "sklearn", "pyarrow", "pandas"}} & set(sys.modules)
+        assert not heavy, heavy
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=True
+    )
+    assert "Usage: lrrf" in done.stdout
+
+
+def test_exit_codes_reach_the_shell(lrrf_process, toy, model, tmp_path):
+    codes = {}
+    codes[0], out, _ = lrrf_process("inspect", model, "--json")
+    assert json.loads(out)["learner"] == "default"
+    codes[2], _, err = lrrf_process("train", toy)
+    assert "Missing option" in err
+    codes[3], _, err = lrrf_process("predict", model, "none.csv", "--output", "r.csv")
+    assert err.startswith("error: none.csv: there is no such file")
+    codes[4], _, err = lrrf_process("predict", toy, toy, "--output", "r.csv")
+    assert err.startswith(f"error: {toy}: is no model file")
+    codes[5], _, err = lrrf_process("predict", model, toy, "none.csv", "--output", "ranks")
+    assert (tmp_path / "ranks/toy.parquet").is_file()
+    assert "1 of 2 failed: none.csv" in err
+    interrupt = "import signal; from lrrf_jax.learners import LEARNERS; "
+    interrupt += "LEARNERS['default'].predict = lambda self, X: signal.raise_signal(signal.SIGINT)"
+    codes[130], _, err = lrrf_process("predict", model, toy, "--output", "r.csv", first=interrupt)
+    assert err == "error: interrupted; nothing unfinished was left behind.\n"
+    assert all(code == got for code, got in codes.items()), codes
+    assert not (tmp_path / "r.csv").exists()

@@ -1,0 +1,93 @@
+"""Small tables and forests that several tests of trees share."""
+
+import jax
+import numpy as np
+
+from lrrf_jax.trees import binning
+from lrrf_jax.trees.forest import Forest
+from lrrf_jax.trees.grower import GrowthConfig, Samples
+
+N_ROWS = 128  # real rows and padding
+
+
+def features_with_ties(rng, n_samples, n_features, missing=0.0):
+    """Float32 features: one of few values, one constant, the others spread; some missing."""
+    x = rng.standard_normal((n_samples, n_features)).astype(np.float32)
+    x[:, 0] = rng.integers(0, 4, n_samples)
+    if n_features > 3:
+        x[:, 3] = 1.5
+    x[rng.random(x.shape) < missing] = np.nan
+    return x
+
+
+def samples_of(x, stat, weight=None, leaf_stat=None, max_thresholds=15, n_rows=N_ROWS):
+    """Pad a table to ``n_rows`` and bin it; returns (Samples, thresholds)."""
+    thresholds = binning.candidate_thresholds(x, max_thresholds)
+
+    def padded(a, dtype=np.int32):
+        out = np.zeros((n_rows, *a.shape[1:]), dtype)
+        out[: len(a)] = a
+        return out
+
+    weight = np.ones(len(x), np.int32) if weight is None else weight
+    leaf_stat = np.ones((len(x), 1), np.int32) if leaf_stat is None else leaf_stat
+    bins = binning.bin_features(padded(x, np.float32), thresholds)
+    samples = Samples(
+        bin_index=np.asarray(bins).reshape(-1),
+        stat=padded(stat),
+        leaf_stat=padded(leaf_stat),
+        weight=padded(weight),
+        n_samples=np.int32(len(x)),
+        thresholds=thresholds,
+    )
+    return jax.device_put(samples), thresholds
+
+
+def config_for(x, thresholds, criterion, **changes):
+    """Build a GrowthConfig of a table."""
+    settings = {
+        "criterion": criterion,
+        "max_depth": 4,
+        "n_candidates": min(3, x.shape[1]),
+        "n_features": x.shape[1],
+        "n_bins": thresholds.shape[1] + 1,
+        "has_missing": bool(np.isnan(x).any()),
+    }
+    return GrowthConfig(**(settings | changes))
+
+
+def random_forest(rng, n_trees, depth, n_features, n_outputs, *, n_grid=7, highest=9, lowest=0):
+    """Forest of random tests and leaves, with unsplit subtrees at every level, and its grid."""
+    n_nodes = 2**depth - 1
+    grid = np.sort(rng.standard_normal((n_features, n_grid)).astype(np.float32), axis=1)
+    grid[:, n_grid // 2] = 0
+    feature = rng.integers(0, n_features, (n_trees, n_nodes)).astype(np.int32)
+    threshold = grid[feature, rng.integers(0, n_grid, feature.shape)]
+    threshold[rng.random(threshold.shape) < 0.02] = -np.inf
+    missing_left = rng.random(feature.shape) < 0.3
+    slot = np.arange(n_trees * 2**depth, dtype=np.int32).reshape(n_trees, -1)
+    for tree in range(n_trees):
+        for node in rng.choice(n_nodes, min(3, n_nodes), replace=False):
+            first = last = node
+            while first < n_nodes:
+                feature[tree, first : last + 1] = 0
+                threshold[tree, first : last + 1] = np.inf
+                missing_left[tree, first : last + 1] = False
+                first, last = 2 * first + 1, 2 * last + 2
+            slot[tree, first - n_nodes : last + 1 - n_nodes] = slot[tree, first - n_nodes]
+    value = rng.integers(lowest, highest + 1, (slot.size, n_outputs)).astype(np.int32)
+    return Forest(feature, threshold, missing_left, slot, value), grid
+
+
+def awkward_rows(rng, n_samples, grid):
+    """Rows on thresholds, beside them, missing, infinite, subnormal, and zeros of both signs."""
+    n_features, n_grid = grid.shape
+    x = rng.standard_normal((n_samples, n_features)).astype(np.float32)
+    for direction in (0, np.inf, -np.inf):
+        at = rng.random(x.shape) < 0.2
+        value = grid[np.nonzero(at)[1], rng.integers(0, n_grid, at.sum())]
+        x[at] = np.nextafter(value, np.float32(direction)) if direction else value
+    for value in (np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-40, -1e-40):
+        x[rng.random(x.shape) < 0.03] = value
+    x[0] = np.nan
+    return x
