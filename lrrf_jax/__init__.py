@@ -8,8 +8,12 @@
 (1, 3)
 """
 
-from lrrf_jax._validation import InputError, ModelFileError
-from lrrf_jax.learners import LEARNERS, ConsensusLabelRanker, RandomForestLabelRanker, load
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from lrrf_jax._validation import InputError, ModelFileError
+    from lrrf_jax.learners import LEARNERS, ConsensusLabelRanker, RandomForestLabelRanker, load
 
 __version__ = "0.1.0"
 
@@ -21,3 +25,13 @@ __all__ = [
     "RandomForestLabelRanker",
     "load",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    # Imported when first asked for, so that `lrrf --help` need not wait for JAX.
+    if name not in __all__:
+        raise AttributeError(f"module 'lrrf_jax' has no attribute {name!r}")
+    home = "_validation" if name.endswith("Error") else "learners"
+    value = getattr(importlib.import_module(f"lrrf_jax.{home}"), name)
+    globals()[name] = value
+    return value

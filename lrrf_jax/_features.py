@@ -119,9 +119,7 @@ def _frame_numbers(frame: Any) -> NDArray:
                 f"X must hold numbers; column '{name}' holds {dtype}. Leave it out, or encode it "
                 "first, for example with sklearn.preprocessing.OrdinalEncoder."
             )
-    columns = [
-        frame[name].cast(nw.Float64).to_numpy().astype(np.float64) for name in frame.columns
-    ]
+    columns = [frame[name].cast(nw.Float64).to_numpy().astype(np.float64) for name in frame.columns]
     return np.stack(columns, axis=1) if columns else np.empty((len(frame), 0))
 
 

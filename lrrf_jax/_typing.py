@@ -20,7 +20,12 @@ Rankings are *positions*: entry (i, j) is the place of label j in ranking i, 1 =
 NaN where the ranking leaves label j out.
 """
 
+from typing import Any, TypeAlias
+
 from jax import Array
 from numpy.typing import NDArray
 
-__all__ = ["Array", "NDArray"]
+# Fields of containers that live on both sides: NumPy arrays on the host, JAX arrays in a program.
+AnyArray: TypeAlias = Any
+
+__all__ = ["AnyArray", "Array", "NDArray"]

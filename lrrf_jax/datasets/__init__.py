@@ -2,9 +2,9 @@
 
 from lrrf_jax.datasets.builtin import builtin_names, load
 from lrrf_jax.datasets.container import LabelRankingData
-from lrrf_jax.rankings.missing import delete_labels
 from lrrf_jax.datasets.readers import read
 from lrrf_jax.datasets.recipes import from_classification, from_regression
+from lrrf_jax.rankings.missing import delete_labels
 
 __all__ = [
     "LabelRankingData",

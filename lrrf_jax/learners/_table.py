@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lrrf_jax._typing import NDArray
 from lrrf_jax._features import as_features, column_names
-from lrrf_jax._validation import InputError, as_names, as_weights
+from lrrf_jax._typing import NDArray
+from lrrf_jax._validation import InputError, as_names, as_weights, require_choice
 from lrrf_jax.rankings.permutations import place_missing_last
 from lrrf_jax.rankings.validation import require_rankings
 from lrrf_jax.trees.xla import bucket_size
@@ -43,6 +43,7 @@ def training_table(
 
     Rows without a known preference, or of weight 0, are left out; the first kind is warned of.
     """
+    require_choice(missing, "missing", ("unknown", "last"))
     features = as_features(X)
     n_rows = len(features)
     names = feature_names if feature_names is not None else column_names(X)

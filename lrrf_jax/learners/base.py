@@ -228,5 +228,3 @@ def _plain(params: dict[str, Any]) -> dict[str, Any]:
             value = None
         plain[name] = value
     return plain
-
-

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from lrrf_jax._typing import Array, NDArray
+from lrrf_jax._typing import AnyArray, Array, NDArray
 from lrrf_jax.learners._table import TrainingTable
 from lrrf_jax.learners.base import LabelRanker
 from lrrf_jax.rankings.aggregation import borda
@@ -18,7 +18,7 @@ from lrrf_jax.rankings.statistics import borda_votes
 class ConsensusParams(NamedTuple):
     """What is known of the labels, whatever the row."""
 
-    mean_vote: Array  # float32 (n_labels,)
+    mean_vote: AnyArray  # float32 (n_labels,)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -23,6 +23,7 @@ class BordaRanks:
     """Sums of votes -> positions by Borda's method, int32 (n_slots, n_labels)."""
 
     def __call__(self, sums: Array) -> Array:
+        """Work out the values of all leaves."""
         return rank_scores(sums)
 
 
@@ -33,6 +34,7 @@ class MeanVotes:
     vote_scale: int
 
     def __call__(self, sums: Array) -> Array:
+        """Work out the values of all leaves."""
         weight = jnp.maximum(sums[:, -1:], 1).astype(jnp.float32)
         mean = sums[:, :-1].astype(jnp.float32) / weight
         return jnp.round(mean * (_VOTE_UNIT / self.vote_scale)).astype(jnp.int32)
@@ -50,6 +52,7 @@ class MeanPreferences:
     weight_scale: float
 
     def __call__(self, sums: Array) -> Array:
+        """Work out the values of all leaves."""
         signs = sums[:, : self.n_pairs].astype(jnp.float32)
         observed = sums[:, self.n_pairs :].astype(jnp.float32)
         mean = signs / (observed + _SHRINKAGE * self.weight_scale)

@@ -32,10 +32,10 @@ _QUERIES_A_CALL = 64
 def progress(verbose: int, n_trees: int) -> Iterator[Callable[[int], None]]:
     """Show a bar on stderr where ``verbose`` asks for one."""
     if not verbose:
-        yield lambda n_done: None
+        yield lambda n_grown: None
         return
     with tqdm(total=n_trees, unit="tree", file=sys.stderr) as bar:
-        yield lambda n_done: bar.update() and None
+        yield lambda n_grown: bar.update(n_grown) and None
 
 
 def histogram_share(memory_budget: int) -> int:
@@ -180,7 +180,7 @@ def out_of_bag(
         )
 
     out = np.full((table.n_rows, config.n_labels), np.nan)
-    never = (drawn > 0).all(1)
+    never: NDArray = np.all(drawn > 0, axis=1)
     out[table.row] = np.where(never[:, None], np.nan, map_rows(ranks, both))
     if never.any():
         warnings.warn(

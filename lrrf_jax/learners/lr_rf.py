@@ -8,13 +8,12 @@ consensus of its leaves over the trees.
 import dataclasses
 import functools
 import math
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
-from lrrf_jax._typing import Array, NDArray
+from lrrf_jax._typing import AnyArray, Array, NDArray
 from lrrf_jax._validation import InputError, require_choice, require_integer
 from lrrf_jax.learners import forest_views
 from lrrf_jax.learners._table import TrainingTable
@@ -50,7 +49,7 @@ class LRRFParams(NamedTuple):
     """What a fitted forest is made of."""
 
     forest: Forest
-    importances: Array  # float32 (n_features,)
+    importances: AnyArray  # float32 (n_features,)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,7 +60,7 @@ class LRRFConfig:
     n_trees: int
     criterion: str
     purity: str
-    splitter: Literal["best", "random"]
+    splitter: str
     max_depth: int
     n_candidates: int
     min_samples_split: int
@@ -72,9 +71,7 @@ class LRRFConfig:
     histogram_bytes: int = 2**29
 
 
-def growth_samples(
-    table: TrainingTable, config: LRRFConfig
-) -> tuple[Samples, GrowthConfig, Any]:
+def growth_samples(table: TrainingTable, config: LRRFConfig) -> tuple[Samples, GrowthConfig, Any]:
     """Turn a training table into what the grower sums; also the function from sums to leaves."""
     n_samples, n_features = table.features.shape
     n_rows = bucket_size(n_samples)
@@ -164,7 +161,7 @@ def fit_lr_rf(
     table: TrainingTable,
     config: LRRFConfig,
     first_trees: Forest | None = None,
-    on_tree: Any = lambda n_done: None,
+    on_trees: Any = lambda n_grown: None,
 ) -> tuple[LRRFParams, NDArray]:
     """Grow the forest; ``first_trees`` of an earlier call with the same key are kept.
 
@@ -180,7 +177,7 @@ def fit_lr_rf(
         leaf_value,
         config.n_trees - n_first,
         first_tree=n_first,
-        on_tree=on_tree,
+        on_trees=on_trees,
     )
     importances = _importances(forest, gain, table.features.shape[1])
     if first_trees is not None:
@@ -217,9 +214,7 @@ def lr_rf_scores(
     """Score the labels of each row in the order of :func:`lr_rf_ranks`."""
     n_trees = forest.leaf_slot.shape[0]
     return map_tiles(
-        lambda rows: scores_of_sums(
-            sum_over_trees(forest, rows), n_labels, aggregation, n_trees
-        ),
+        lambda rows: scores_of_sums(sum_over_trees(forest, rows), n_labels, aggregation, n_trees),
         features,
     )
 
@@ -376,8 +371,8 @@ class RandomForestLabelRanker(LabelRanker):
         if first_trees is not None and first_trees.n_trees == config.n_trees:
             params = self.params_
         else:
-            with forest_views.progress(self.verbose, config.n_trees) as on_tree:
-                params, _ = fit_lr_rf(key, table, config, first_trees, on_tree)
+            with forest_views.progress(self.verbose, config.n_trees) as on_trees:
+                params, _ = fit_lr_rf(key, table, config, first_trees, on_trees)
             params = params._replace(importances=params.importances + importances)
         self.aggregation_ = config.aggregation
         self._training_features = table.features
@@ -439,9 +434,7 @@ class RandomForestLabelRanker(LabelRanker):
                 "Fit a new forest."
             )
         same = dataclasses.replace(config, n_trees=self.config_.n_trees) == self.config_
-        if not same or not np.array_equal(
-            table.features, self._training_features, equal_nan=True
-        ):
+        if not same or not np.array_equal(table.features, self._training_features, equal_nan=True):
             raise InputError(
                 "warm_start needs the data and the parameters of the last fit, but for "
                 "n_estimators. Set warm_start=False to start afresh."

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from lrrf_jax._typing import Array, NDArray
+from lrrf_jax._typing import AnyArray, Array, NDArray
 from lrrf_jax.trees.float_order import float_key
 from lrrf_jax.trees.forest import Forest
 from lrrf_jax.trees.traversal import forest_tests, goes_right
@@ -27,11 +27,11 @@ ROWS_PER_WORD = 32
 class SlicedForest(NamedTuple):
     """A forest in the form that the kernel reads."""
 
-    question_feature: Array  # int32 (n_questions,)
-    question_limit: Array  # uint32 (n_questions,)
-    question_origin: Array  # uint32 (n_questions,), see `traversal.Tests`
-    question_of_node: Array  # int32 (n_steps, TREES_PER_STEP, n_nodes), in pre-order
-    leaf_words: Array  # uint32 (n_steps * TREES_PER_STEP, 2**depth, n_words)
+    question_feature: AnyArray  # int32 (n_questions,)
+    question_limit: AnyArray  # uint32 (n_questions,)
+    question_origin: AnyArray  # uint32 (n_questions,), see `traversal.Tests`
+    question_of_node: AnyArray  # int32 (n_steps, TREES_PER_STEP, n_nodes), in pre-order
+    leaf_words: AnyArray  # uint32 (n_steps * TREES_PER_STEP, 2**depth, n_words)
 
 
 def _preorder(depth: int) -> NDArray:
@@ -62,7 +62,7 @@ def slice_forest(forest: Forest) -> SlicedForest:
     questions = np.pad(questions, ((0, 0), (0, n_questions - questions.shape[1])))
     of_node = np.pad(of_node.reshape(n_trees, -1), ((0, pad), (0, 0)))  # any question will do
     value = np.asarray(forest.leaf_value)
-    words = value.astype(np.uint32)
+    words: NDArray = value.astype(np.uint32)
     if packs(n_trees, value):
         words = np.pad(words, ((0, 0), (0, words.shape[1] % 2)))
         words = words[:, 0::2] | words[:, 1::2] << 16

@@ -108,7 +108,7 @@ class ClassEntropy:
         return self.n_classes + self.separate_count
 
     def count(self, sums: Array) -> Array:
-        """Samples in a group, for the least sizes of nodes and leaves."""
+        """Count the samples in a group, for the least sizes of nodes and leaves."""
         return sums[..., -1, :] if self.separate_count else sums.sum(-2)
 
     def score(self, sums: Array, zero: Array) -> Array:
@@ -161,7 +161,7 @@ class Variance:
         return self.n_values if self.masked else 1
 
     def count(self, sums: Array) -> Array:
-        """Samples in a group, for the least sizes of nodes and leaves."""
+        """Count the samples in a group, for the least sizes of nodes and leaves."""
         return sums[..., -1, :]
 
     def score(self, sums: Array, zero: Array) -> Array:
@@ -179,7 +179,6 @@ class Variance:
         if self.masked:
             return total
         return total / jnp.maximum(_at(observed, 0), 1).astype(jnp.float32)
-
 
 
 Criterion = ClassEntropy | SparseClassEntropy | Variance

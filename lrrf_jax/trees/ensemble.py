@@ -15,25 +15,30 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from lrrf_jax._typing import Array, NDArray
+from lrrf_jax._typing import AnyArray, Array, NDArray
 from lrrf_jax.trees.forest import Forest
-from lrrf_jax.trees.grower import Draw, GrowthConfig, Samples, grow_tree
+from lrrf_jax.trees.grower import Draw, GrowthConfig, Samples, draw_lottery, grow_trees
 from lrrf_jax.trees.xla import COMPILER_OPTIONS, take
 
 # int32 (n_slots, n_leaf_stats) sums -> int32 (n_slots, n_outputs); hashable, to be static.
 LeafValue = Callable[[Array], Array]
 
 
-class Tree(NamedTuple):
-    """One grown tree, or a chunk of them with a leading axis."""
+# Rows that trees grow on together, where a cache has to hold them; elsewhere memory decides.
+_CPU_ROWS = 2**15
+_MOST_TREES_AT_ONCE = 32
 
-    feature: Array  # int32 (2**depth - 1,)
-    threshold: Array  # float32 (2**depth - 1,)
-    missing_left: Array  # bool (2**depth - 1,)
-    gain: Array  # float32 (2**depth - 1,)
-    leaf_slot: Array  # int32 (2**depth,), rows of leaf_value
-    leaf_value: Array  # int32 (n_most_slots, n_outputs)
-    n_slots: Array  # int32 (), leaves that exist
+
+class Trees(NamedTuple):
+    """Some grown trees."""
+
+    feature: AnyArray  # int32 (n_trees, 2**depth - 1)
+    threshold: AnyArray  # float32 (n_trees, 2**depth - 1)
+    missing_left: AnyArray  # bool (n_trees, 2**depth - 1)
+    gain: AnyArray  # float32 (n_trees, 2**depth - 1)
+    leaf_slot: AnyArray  # int32 (n_trees, 2**depth), rows of leaf_value
+    leaf_value: AnyArray  # int32 (n_most_slots, n_outputs)
+    n_slots: AnyArray  # int32 (), leaves that exist
 
 
 def bootstrap_counts(
@@ -82,53 +87,60 @@ def _capacity(n_rows: int, bootstrap: bool) -> int:
 @functools.partial(
     jax.jit, static_argnames=("config", "leaf_value"), compiler_options=COMPILER_OPTIONS
 )
-def grow_one(
+def grow_numbered(
     key: Array,
-    tree: Array,  # int32 ()
+    numbers: Array,  # int32 (n_trees,), negative: an empty tree
     samples: Samples,
     config: GrowthConfig,
     leaf_value: LeafValue,
-) -> Tree:
-    """Draw, grow and fill tree number ``tree``."""
-    n_rows = samples.weight.shape[0]
-    counts = tree_counts(key, tree, samples.n_samples, n_rows, config.bootstrap)
-    capacity = _capacity(n_rows, config.bootstrap)
-    row = jnp.nonzero(counts, size=capacity, fill_value=0)[0].astype(jnp.int32)
-    real = jnp.arange(capacity, dtype=jnp.int32) < (counts > 0).sum()
-    draw = Draw(row, jnp.where(real, take(counts, row), 0))
-
-    splits, leaf = grow_tree(_tree_keys(key, tree)[1], samples, draw, config)
+) -> Trees:
+    """Draw, grow and fill the trees of these numbers, all at once."""
+    n_trees, n_rows = len(numbers), samples.weight.shape[0]
+    draw = _draw_samples(key, numbers, samples, config)
+    lottery = jax.vmap(lambda number: draw_lottery(_tree_keys(key, number)[1], config))(numbers)
+    splits, leaf = grow_trees(lottery, samples, draw, config)
     is_split = splits.edge < config.n_bins - 1
     edge = jnp.minimum(splits.edge, config.n_bins - 2)
     threshold = jnp.where(is_split, samples.thresholds[splits.feature, edge], jnp.inf)
 
     # The samples of an unsplit node all end in the last leaf below it. So the slot of a leaf is
     # the number of occupied leaves before it.
-    n_leaves = 2**config.max_depth
-    at = jnp.where(draw.count > 0, leaf, n_leaves)
-    occupied = jnp.zeros(n_leaves, jnp.int32).at[at].set(1, mode="drop")
+    n_leaves = n_trees * 2**config.max_depth
+    real = draw.copies > 0
+    occupied = (
+        jnp.zeros(n_leaves, jnp.int32).at[jnp.where(real, leaf, n_leaves)].set(1, mode="drop")
+    )
     leaf_slot = jnp.cumsum(occupied) - occupied
-    n_most = min(n_leaves, capacity)
-    slot = jnp.where(draw.count > 0, take(leaf_slot, leaf), n_most)
-    weight = take(samples.weight, draw.row) * draw.count
-    stat = samples.leaf_stat[draw.row] * weight[:, None]
+    n_most = min(n_leaves, n_trees * n_rows)
+    slot = jnp.where(real, take(leaf_slot, leaf), n_most)
+    stat = samples.leaf_stat[draw.row] * draw.weight[:, None]
     sums = jnp.zeros((n_most, stat.shape[1]), jnp.int32).at[slot].add(stat, mode="drop")
-    return Tree(
+    return Trees(
         splits.feature,
         threshold,
         splits.missing_left,
         splits.gain,
-        leaf_slot,
+        leaf_slot.reshape(n_trees, -1),
         leaf_value(sums),
         occupied.sum(),
     )
 
 
-@functools.partial(
-    jax.jit, static_argnames=("config", "leaf_value"), compiler_options=COMPILER_OPTIONS
-)
-def _grow_chunk(key, trees, samples, config, leaf_value) -> Tree:
-    return jax.vmap(lambda tree: grow_one(key, tree, samples, config, leaf_value))(trees)
+def _draw_samples(key: Array, numbers: Array, samples: Samples, config: GrowthConfig) -> Draw:
+    n_rows = samples.weight.shape[0]
+    capacity = _capacity(n_rows, config.bootstrap)
+    place = jnp.arange(capacity, dtype=jnp.int32)
+
+    def draw_one(number):
+        counts = tree_counts(key, number, samples.n_samples, n_rows, config.bootstrap)
+        row = jnp.nonzero(counts, size=capacity, fill_value=0)[0].astype(jnp.int32)
+        real = (place < (counts > 0).sum()) & (number >= 0)
+        return row, jnp.where(real, take(counts, row), 0)
+
+    row, count = jax.vmap(draw_one)(numbers)
+    tree = jnp.broadcast_to(jnp.arange(len(numbers), dtype=jnp.int32)[:, None], row.shape)
+    weight = take(samples.weight, row) * count
+    return Draw(*(field.reshape(-1) for field in (tree, row, count, weight)))
 
 
 def grow_forest(
@@ -140,12 +152,12 @@ def grow_forest(
     *,
     first_tree: int = 0,
     n_threads: int | None = None,
-    on_tree: Callable[[int], None] = lambda n_done: None,
+    trees_at_once: int | None = None,
+    on_trees: Callable[[int], None] = lambda n_grown: None,
 ) -> tuple[Forest, NDArray]:  # float32 (n_trees, 2**depth - 1) gains
     """Grow trees ``first_tree .. first_tree + n_trees - 1``.
 
-    On a CPU each tree is one call, spread over threads: a batch of trees would only crowd the
-    cache. Elsewhere they are grown in chunks that keep within ``config.histogram_bytes``.
+    They grow in chunks of ``trees_at_once``, which on a CPU are spread over threads.
 
     Returns
     -------
@@ -154,53 +166,59 @@ def grow_forest(
     float32 (n_trees, 2**depth - 1)
         Rise of the purity score at each node.
     """
-    numbers = range(first_tree, first_tree + n_trees)
+    size = trees_at_once or _trees_at_once(samples, config, n_trees)
+    chunks = []
+    for start in range(0, n_trees, size):
+        numbers = np.arange(first_tree + start, first_tree + start + size, dtype=np.int32)
+        # The last chunk keeps the shape of the others.
+        chunks.append(np.where(numbers < first_tree + n_trees, numbers, -1).astype(np.int32))
+
+    def grow(numbers):
+        return jax.device_get(grow_numbered(key, numbers, samples, config, leaf_value))
+
+    parts, gains = [], []
+    for numbers, trees in zip(chunks, _map_chunks(grow, chunks, n_threads), strict=True):
+        real = numbers >= 0
+        part = Forest(
+            feature=trees.feature[real],
+            threshold=trees.threshold[real],
+            missing_left=trees.missing_left[real],
+            leaf_slot=trees.leaf_slot[real],
+            leaf_value=trees.leaf_value[: trees.n_slots],
+        )
+        parts.append(part)
+        gains.append(trees.gain[real])
+        on_trees(int(real.sum()))
+    return join(*parts), np.concatenate(gains)
+
+
+def _trees_at_once(samples: Samples, config: GrowthConfig, n_trees: int) -> int:
+    n_drawn = _capacity(samples.weight.shape[0], config.bootstrap)
+    one_tree = 4 * config.n_bins * config.n_candidates * getattr(config.criterion, "n_stats", 1)
+    one_tree *= min(2 ** (config.max_depth - 1), samples.weight.shape[0] // 2)
+    most = min(n_trees, max(1, config.histogram_bytes // one_tree))
     if jax.default_backend() == "cpu":
-        grown = _grow_on_threads(key, samples, config, leaf_value, numbers, n_threads)
-    else:
-        grown = _grow_in_chunks(key, samples, config, leaf_value, numbers)
-    trees = []
-    for tree in grown:
-        trees.append(tree._replace(leaf_value=tree.leaf_value[: tree.n_slots].copy()))
-        on_tree(len(trees))
-    first_slot = np.cumsum([0, *(int(tree.n_slots) for tree in trees[:-1])]).astype(np.int32)
-    forest = Forest(
-        feature=np.stack([tree.feature for tree in trees]),
-        threshold=np.stack([tree.threshold for tree in trees]),
-        missing_left=np.stack([tree.missing_left for tree in trees]),
-        leaf_slot=np.stack([tree.leaf_slot for tree in trees]) + first_slot[:, None],
-        leaf_value=np.concatenate([tree.leaf_value for tree in trees]),
-    )
-    return forest, np.stack([tree.gain for tree in trees])
+        most = min(most, max(1, _CPU_ROWS // n_drawn), _MOST_TREES_AT_ONCE)
+    n_chunks = -(-n_trees // most)
+    return -(-n_trees // n_chunks)
 
 
-def _grow_on_threads(key, samples, config, leaf_value, numbers, n_threads) -> Iterator[Tree]:
-    def grow(number):
-        return jax.device_get(grow_one(key, np.int32(number), samples, config, leaf_value))
-
-    yield grow(numbers[0])  # alone, so that the program is compiled once
-    n_threads = n_threads or len(os.sched_getaffinity(0))
+def _map_chunks(grow, chunks, n_threads: int | None) -> Iterator[Trees]:
+    yield grow(chunks[0])  # alone, so that the program is compiled once
+    n_threads = n_threads or (len(os.sched_getaffinity(0)) if jax.default_backend() == "cpu" else 1)
     if n_threads == 1:
-        yield from map(grow, numbers[1:])
+        yield from map(grow, chunks[1:])
         return
     with concurrent.futures.ThreadPoolExecutor(n_threads) as pool:
-        yield from pool.map(grow, numbers[1:])
+        yield from pool.map(grow, chunks[1:])
 
 
-def _grow_in_chunks(key, samples, config, leaf_value, numbers) -> Iterator[Tree]:
-    one = 4 * config.n_bins * config.n_candidates * 2 ** (config.max_depth - 1)
-    one *= getattr(config.criterion, "n_stats", 1)
-    size = max(1, min(len(numbers), config.histogram_bytes // max(one, 1)))
-    for start in range(0, len(numbers), size):
-        part = np.asarray(numbers[start : start + size], np.int32)
-        padded = np.resize(part, size)  # the last chunk keeps the shape of the others
-        chunk = jax.device_get(_grow_chunk(key, padded, samples, config, leaf_value))
-        for k in range(len(part)):
-            yield Tree(*(field[k] for field in chunk))
-
-
-def join(first: Forest, second: Forest) -> Forest:
-    """Put the trees of ``second`` behind those of ``first``; host side."""
-    n_slots = len(first.leaf_value)
-    second = second._replace(leaf_slot=second.leaf_slot + np.int32(n_slots))
-    return Forest(*(np.concatenate(pair) for pair in zip(first, second, strict=True)))
+def join(*forests: Forest) -> Forest:
+    """Put the trees of several forests behind each other; host side."""
+    sizes = [len(forest.leaf_value) for forest in forests]
+    first_slot = np.cumsum([0, *sizes[:-1]]).astype(np.int32)
+    shifted = [
+        forest._replace(leaf_slot=forest.leaf_slot + first)
+        for forest, first in zip(forests, first_slot, strict=True)
+    ]
+    return Forest(*(np.concatenate(fields) for fields in zip(*shifted, strict=True)))

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lrrf_jax._typing import Array, NDArray
+from lrrf_jax._typing import AnyArray, NDArray
 
 MAX_DEPTH = 16
 
@@ -18,11 +18,11 @@ class Forest(NamedTuple):
     ``2**depth - 1 + k``.
     """
 
-    feature: Array  # int32 (n_trees, 2**depth - 1)
-    threshold: Array  # float32 (n_trees, 2**depth - 1), +inf where the node is not split
-    missing_left: Array  # bool (n_trees, 2**depth - 1), the way of NaN
-    leaf_slot: Array  # int32 (n_trees, 2**depth), rows of leaf_value
-    leaf_value: Array  # int32 (n_slots, n_outputs)
+    feature: AnyArray  # int32 (n_trees, 2**depth - 1)
+    threshold: AnyArray  # float32 (n_trees, 2**depth - 1), +inf where the node is not split
+    missing_left: AnyArray  # bool (n_trees, 2**depth - 1), the way of NaN
+    leaf_slot: AnyArray  # int32 (n_trees, 2**depth), rows of leaf_value
+    leaf_value: AnyArray  # int32 (n_slots, n_outputs)
 
     @property
     def n_trees(self) -> int:

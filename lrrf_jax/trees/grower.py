@@ -1,4 +1,9 @@
-"""Grow one tree, level by level, from binned features and integer statistics.
+"""Grow trees together, level by level, from binned features and integer statistics.
+
+Several trees are one graph with several roots: their samples lie behind each other, and node
+``n`` of tree ``t`` is number ``t 2**level + n`` of its level, so that its children are 2 i and
+2 i + 1, as in one tree. Nothing passes between trees, and sums are exact, so a tree does not
+depend on its company; but a pass over many short arrays costs what a pass over one long one does.
 
 Each level is three flat passes: sum the samples into histograms, search them for the best split
 of every node, move the samples to their child. A level works on *slots*, one for each node that
@@ -9,13 +14,13 @@ for each level would take long to compile.
 
 import dataclasses
 import functools
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax import lax
 
-from lrrf_jax._typing import Array
+from lrrf_jax._typing import AnyArray, Array
 from lrrf_jax.trees.criterion import ClassEntropy, Criterion, SparseClassEntropy, Variance
 from lrrf_jax.trees.histogram import Layout, add_classes, add_vectors, candidate_bins
 from lrrf_jax.trees.sparse_classes import group_evaluation, split_groups
@@ -39,7 +44,7 @@ class GrowthConfig:
     n_features: int
     n_bins: int
     has_missing: bool = False
-    splitter: Literal["best", "random"] = "best"
+    splitter: str = "best"  # or "random"
     min_samples_split: int = 2
     min_samples_leaf: int = 1
     bootstrap: bool = True
@@ -50,23 +55,25 @@ class GrowthConfig:
 class Samples(NamedTuple):
     """The training table as growth sees it."""
 
-    bin_index: Array  # uint8 (n_samples * n_features,), rows one after the other
-    stat: Array  # int32 (n_samples, ...), what the criterion sums
-    leaf_stat: Array  # int32 (n_samples, n_leaf_stats), what the leaves sum
-    weight: Array  # int32 (n_samples,), 0 for padding rows
-    n_samples: Array  # int32 (), rows that are not padding, at least 1
-    thresholds: Array  # float32 (n_features, n_bins - 1)
+    bin_index: AnyArray  # uint8 (n_samples * n_features,), rows one after the other
+    stat: AnyArray  # int32 (n_samples, ...), what the criterion sums
+    leaf_stat: AnyArray  # int32 (n_samples, n_leaf_stats), what the leaves sum
+    weight: AnyArray  # int32 (n_samples,), 0 for padding rows
+    n_samples: AnyArray  # int32 (), rows that are not padding, at least 1
+    thresholds: AnyArray  # float32 (n_features, n_bins - 1)
 
 
 class Draw(NamedTuple):
-    """The samples of one tree, each once."""
+    """The samples of some trees, one tree after the other, each sample once a tree."""
 
+    tree: Array  # int32 (n_drawn,), 0 .. n_trees - 1
     row: Array  # int32 (n_drawn,)
-    count: Array  # int32 (n_drawn,), how often it was drawn; 0 = padding
+    copies: Array  # int32 (n_drawn,), how often it was drawn; 0 = padding
+    weight: Array  # int32 (n_drawn,), copies times the sample's own weight
 
 
 class Splits(NamedTuple):
-    """The tests of one tree, in breadth-first order."""
+    """The tests of some nodes."""
 
     feature: Array  # int32 (n_nodes,)
     edge: Array  # int32 (n_nodes,), index of the threshold; n_bins - 1 where not split
@@ -74,40 +81,57 @@ class Splits(NamedTuple):
     gain: Array  # float32 (n_nodes,), rise of the purity score, 0 where not split
 
 
+class Lottery(NamedTuple):
+    """All that chance decides in a tree beside its samples, by the number of the node."""
+
+    candidates: Array  # int32 (n_nodes, n_candidates), features that a node may split on
+    uniform: Array | None  # float32 (n_nodes, n_candidates), for random thresholds
+
+
+def draw_lottery(key: Array, config: GrowthConfig) -> Lottery:
+    """Draw for every node of one tree, breadth first."""
+    key_candidates, key_thresholds = jax.random.split(key)
+    n_nodes, n_candidates = 2**config.max_depth - 1, config.n_candidates
+    candidates = draw_candidates(key_candidates, n_nodes, config.n_features, n_candidates)
+    if config.splitter == "best":
+        return Lottery(candidates, None)
+    return Lottery(candidates, jax.random.uniform(key_thresholds, (n_nodes, n_candidates)))
+
+
 class _Level(NamedTuple):
     """What one level hands to the next."""
 
     depth: Array  # int32 ()
     node: Array  # int32 (n_drawn,), number of each sample's node within the level
-    stage: Array  # int32 (n_drawn,), which column of classes its node looks at
     group: Array  # int32 (n_drawn,), its (node, class) pair, for SparseClassEntropy
-    alive: Array  # bool (2 ** (max_depth - 1),), nodes of the level that may be split
-    table: Array  # int32 (prod(layout.shape),), all 0: the room that histograms are summed in
-    splits: Splits
+    alive: Array  # bool (n_trees 2**(max_depth - 1),), nodes of the level that may be split
+    stage: Array  # int32 (same,), which column of classes each node looks at
+    table: Array  # int32 (layout.size,), all 0: the room that histograms are summed in
+    splits: Splits  # level after level, n_trees (2**max_depth - 1) nodes in all
 
 
-def grow_tree(
-    key: Array,
+def grow_trees(
+    lottery: Lottery,  # (n_trees, n_nodes, n_candidates)
     samples: Samples,
     draw: Draw,
     config: GrowthConfig,
-) -> tuple[Splits, Array]:  # int32 (n_drawn,) leaf 0 .. 2**max_depth - 1
-    """Grow one tree on the samples of ``draw``; pure, to be jitted by the caller.
+) -> tuple[Splits, Array]:  # (n_trees, n_nodes), breadth first; int32 (n_drawn,)
+    """Grow trees on the samples of ``draw``; pure, to be jitted by the caller.
+
+    Returns the splits, and the leaf that each sample ends in, ``tree 2**max_depth + leaf``.
 
     Cost O(max_depth n_drawn n_candidates) for the sums of a class criterion, times the length
     of the vector for a vector criterion, and O(n_nodes n_candidates n_bins) for the search.
     """
-    n_drawn, depth = len(draw.row), config.max_depth
-    n_nodes = 2**depth - 1
-    zeros = jnp.zeros(n_drawn, jnp.int32)
-    plan = _plan(config, samples.weight.shape[0])
-    lottery = _draw_lottery(key, config)
+    depth, n_trees = config.max_depth, len(lottery.candidates)
+    n_nodes, n_widest = n_trees * (2**depth - 1), n_trees * 2 ** (depth - 1)
+    plan = _plan(config, n_trees, samples.weight.shape[0])
     level = _Level(
         depth=jnp.int32(0),
-        node=zeros,
-        stage=zeros,
-        group=samples.stat[draw.row, 0],
-        alive=jnp.arange(2 ** (depth - 1)) == 0,
+        node=draw.tree,
+        group=jnp.zeros_like(draw.tree),
+        alive=jnp.arange(n_widest) < n_trees,
+        stage=jnp.zeros(n_widest, jnp.int32),
         table=jnp.zeros(plan.layout.size if plan.layout else 0, jnp.int32),
         splits=Splits(
             feature=jnp.zeros(n_nodes, jnp.int32),
@@ -117,48 +141,53 @@ def grow_tree(
         ),
     )
     if isinstance(config.criterion, SparseClassEntropy):
-        level = level._replace(group=split_groups(level.group, draw.count > 0))
+        group = draw.tree * config.criterion.n_classes + samples.stat[draw.row, 0]
+        level = level._replace(group=split_groups(group, draw.copies > 0))
     level = lax.while_loop(
         lambda level: (level.depth < depth) & level.alive.any(),
         functools.partial(
-            _grow_level, lottery=lottery, samples=samples, draw=draw, config=config, plan=plan
+            _grow_level,
+            lottery=jax.tree.map(lambda field: _by_level(field, depth), lottery),
+            samples=samples,
+            draw=draw,
+            config=config,
+            plan=plan,
         ),
         level,
     )
     # Where growth ended early, the rest of every way goes right.
     rest = depth - level.depth
-    return level.splits, ((level.node + 1) << rest) - 1
+    splits = jax.tree.map(lambda field: _by_tree(field, n_trees, depth), level.splits)
+    return splits, ((level.node + 1) << rest) - 1
 
 
-class _Lottery(NamedTuple):
-    """All that chance decides in a tree, by the breadth-first number of the node."""
+def _by_level(nodes: Array, depth: int) -> Array:
+    """(n_trees, n_nodes, ...) breadth first -> level after level, the trees side by side."""
+    levels = [nodes[:, 2**k - 1 : 2 ** (k + 1) - 1] for k in range(depth)]
+    return jnp.concatenate([level.reshape(-1, *nodes.shape[2:]) for level in levels])
 
-    candidates: Array  # int32 (n_nodes, n_candidates), features that a node may split on
-    uniform: Array | None  # float32 (n_nodes, n_candidates), for random thresholds
 
-
-def _draw_lottery(key: Array, config: GrowthConfig) -> _Lottery:
-    key_candidates, key_thresholds = jax.random.split(key)
-    n_nodes, n_candidates = 2**config.max_depth - 1, config.n_candidates
-    candidates = draw_candidates(key_candidates, n_nodes, config.n_features, n_candidates)
-    if config.splitter == "best":
-        return _Lottery(candidates, None)
-    return _Lottery(candidates, jax.random.uniform(key_thresholds, (n_nodes, n_candidates)))
+def _by_tree(nodes: Array, n_trees: int, depth: int) -> Array:
+    """Undo :func:`_by_level`."""
+    ends = [n_trees * (2**k - 1) for k in range(depth + 1)]
+    levels = [nodes[a:b].reshape(n_trees, -1) for a, b in zip(ends, ends[1:], strict=False)]
+    return jnp.concatenate(levels, axis=1)
 
 
 class _Plan(NamedTuple):
     """How the slots of a level are dealt with: in passes over the samples, each of blocks."""
 
+    n_trees: int
     n_slots: int  # room for the nodes of a level that may be split, rounded up to whole passes
     n_passes: int
     layout: Layout | None  # of one pass; None for a sparse criterion, which has its own
 
 
-def _plan(config: GrowthConfig, n_samples: int) -> _Plan:
+def _plan(config: GrowthConfig, n_trees: int, n_samples: int) -> _Plan:
     widest = max(1, n_samples // max(2, config.min_samples_split))
-    n_slots = min(2 ** (config.max_depth - 1), widest)
+    n_slots = n_trees * min(2 ** (config.max_depth - 1), widest)
     if isinstance(config.criterion, SparseClassEntropy):
-        return _Plan(n_slots, 1, None)
+        return _Plan(n_trees, n_slots, 1, None)
     n_stats = config.criterion.n_stats
     one_node = 4 * config.n_bins * n_stats * config.n_candidates
     block_nodes = _floor_power_of_two(max(1, min(n_slots, config.search_bytes // one_node)))
@@ -166,7 +195,7 @@ def _plan(config: GrowthConfig, n_samples: int) -> _Plan:
     pass_blocks = max(1, min(n_blocks, config.histogram_bytes // (one_node * block_nodes)))
     n_passes = -(-n_blocks // pass_blocks)
     layout = Layout(pass_blocks, config.n_bins, n_stats, block_nodes, config.n_candidates)
-    return _Plan(n_passes * pass_blocks * block_nodes, n_passes, layout)
+    return _Plan(n_trees, n_passes * pass_blocks * block_nodes, n_passes, layout)
 
 
 def _floor_power_of_two(number: int) -> int:
@@ -179,16 +208,15 @@ class _Drawn(NamedTuple):
     row: Array  # int32 (n_drawn,)
     slot: Array  # int32 (n_drawn,), 0 for samples in no slot
     inside: Array  # bool (n_drawn,), whether in a slot
-    count: Array  # int32 (n_drawn,), 0 outside
+    copies: Array  # int32 (n_drawn,), 0 outside
     weight: Array  # int32 (n_drawn,), 0 outside
-    stage: Array  # int32 (n_drawn,)
     group: Array  # int32 (n_drawn,)
 
 
 def _grow_level(
     level: _Level,
     *,
-    lottery: _Lottery,
+    lottery: Lottery,
     samples: Samples,
     draw: Draw,
     config: GrowthConfig,
@@ -196,67 +224,74 @@ def _grow_level(
 ) -> _Level:
     n_slots = plan.n_slots
     n_alive = len(level.alive)
-    inside = take(level.alive, level.node) & (draw.count > 0)
-    slot_of_node = jnp.cumsum(level.alive.astype(jnp.int32)) - 1
-    slot = jnp.where(inside, take(slot_of_node, level.node), 0)
-    count = jnp.where(inside, draw.count, 0)
-    weight = take(samples.weight, draw.row) * count
-    drawn = _Drawn(draw.row, slot, inside, count, weight, level.stage, level.group)
+    slot_of_node = jnp.where(level.alive, jnp.cumsum(level.alive.astype(jnp.int32)) - 1, -1)
+    slot = jnp.where(draw.copies > 0, take(slot_of_node, level.node), -1)
+    inside, slot = slot >= 0, jnp.maximum(slot, 0)
+    count, weight = jnp.where(inside, draw.copies, 0), jnp.where(inside, draw.weight, 0)
+    drawn = _Drawn(draw.row, slot, inside, count, weight, level.group)
     # Slots without a node get number n_alive, which every write below drops.
     node = jnp.nonzero(level.alive, size=n_slots, fill_value=n_alive)[0].astype(jnp.int32)
 
-    stage, pure = _advance_stage(drawn, samples, config, n_slots)
-    drawn = drawn._replace(stage=stage)
-    heap = (jnp.int32(1) << level.depth) - 1 + node
-    here = jax.tree.map(lambda field: field.at[heap].get(mode="clip"), lottery)
+    stage = level.stage.at[node].get(mode="fill", fill_value=0)
+    stage, pure = _advance_stage(stage, drawn, samples, config)
+    number = plan.n_trees * ((jnp.int32(1) << level.depth) - 1) + node
+    here = jax.tree.map(lambda field: field.at[number].get(mode="clip"), lottery)
     if plan.layout is None:
         table, found = level.table, _search_sparse(here, drawn, samples, config)
     else:
-        table, found = _search_level(level.table, here, drawn, samples, config, plan)
-    best, feature, parent_score = found
-
-    split = jnp.isfinite(best.score) & ~pure & (node < n_alive)
-    edge = jnp.where(split, best.edge, config.n_bins - 1)
-    feature = jnp.where(split, feature, 0)
-    missing_left = split & best.missing_left
-    written = jnp.where(split, heap, len(level.splits.feature))
-    values = Splits(feature, edge, missing_left, best.score - parent_score)
+        table, found = _search_level(level.table, here, stage, drawn, samples, config, plan)
+    split = jnp.isfinite(found.gain) & ~pure & (node < n_alive)
+    edge = jnp.where(split, found.edge, config.n_bins - 1)
+    feature = jnp.where(split, found.feature, 0)
+    missing_left = split & found.missing_left
+    written = jnp.where(split, number, len(level.splits.feature))
+    values = Splits(feature, edge, missing_left, found.gain)
     splits = jax.tree.map(
         lambda whole, part: whole.at[written].set(part, mode="drop"), level.splits, values
     )
 
     # Samples of a node that is not split go right, as x >= +inf would send them.
-    value = take(samples.bin_index, draw.row * config.n_features + take(feature, slot))
+    # One look-up of a word a sample, not three: feature, threshold, and the way of NaN.
+    test = take(feature << 9 | edge << 1 | missing_left.astype(jnp.int32), slot)
+    value = take(samples.bin_index, draw.row * config.n_features + (test >> 9))
     value = value.astype(jnp.int32)
-    left = value > take(edge, slot)
+    left = value > (test >> 1 & 0xFF)
     if config.has_missing:
-        left = jnp.where(value == config.n_bins - 1, take(missing_left, slot), left)
+        left = jnp.where(value == config.n_bins - 1, (test & 1) > 0, left)
     right = (~left | ~inside).astype(jnp.int32)
 
     group = level.group
     if isinstance(config.criterion, SparseClassEntropy):
-        group = split_groups(2 * group + right, draw.count > 0)
+        group = split_groups(2 * group + right, draw.copies > 0)
 
     child_count = jnp.zeros(2 * n_slots, jnp.int32).at[2 * slot + right].add(count)
     child = (2 * node[:, None] + jnp.arange(2, dtype=jnp.int32)).reshape(-1)
     goes_on = jnp.repeat(split, 2) & (child_count >= config.min_samples_split)
     alive = jnp.zeros_like(level.alive)
-    alive = alive.at[jnp.where(goes_on, child, n_alive)].set(True, mode="drop")
-    return _Level(level.depth + 1, 2 * level.node + right, stage, group, alive, table, splits)
+    child = jnp.where(goes_on, child, n_alive)
+    return _Level(
+        depth=level.depth + 1,
+        node=2 * level.node + right,
+        group=group,
+        alive=alive.at[child].set(True, mode="drop"),
+        stage=level.stage.at[child].set(jnp.repeat(stage, 2), mode="drop"),
+        table=table,
+        splits=splits,
+    )
 
 
 def _search_level(
     table: Array,  # int32 (layout.size,), all 0
-    lottery: _Lottery,  # of each slot
+    lottery: Lottery,  # of each slot
+    stage: Array,  # int32 (n_slots,)
     drawn: _Drawn,
     samples: Samples,
     config: GrowthConfig,
     plan: _Plan,
-) -> tuple[Array, tuple[Split, Array, Array]]:
-    """Find the best split of every slot.
+) -> tuple[Array, Splits]:
+    """Find the best split of every slot; returns the table, all 0 again, and the splits.
 
-    Returns the table, all 0 again, and for each slot the split, its feature, and the node's own
-    score.
+    A slot that no split leaves enough samples on both sides of has gain -inf.
     """
     assert plan.layout is not None
     layout, zero = plan.layout, _zero(samples)
@@ -272,7 +307,7 @@ def _search_level(
         table, found = carry
         first = number * n_blocks
         table = _add_samples(
-            table, first * block_nodes, bins, drawn, samples, plan, config.criterion
+            table, first * block_nodes, bins, stage, drawn, samples, plan, config.criterion
         )
 
         def search_block(block, found):
@@ -282,12 +317,8 @@ def _search_level(
             )
             part = lax.dynamic_slice_in_dim(table, block * block_size, block_size)
             part = fusion_barrier(zero, part).reshape(layout.shape[1:])
-            result = _search_block(part, these, samples, config)
-            return jax.tree.map(
-                lambda whole, part: lax.dynamic_update_slice_in_dim(whole, part, start, 0),
-                found,
-                result,
-            )
+            result = _packed(_search_block(part, these, samples, config))
+            return lax.dynamic_update_slice_in_dim(found, result, start, 1)
 
         def clear_block(block, table):
             nothing = jnp.zeros(block_size, jnp.int32)
@@ -297,22 +328,34 @@ def _search_level(
         found = lax.fori_loop(jnp.int32(0), n_here, search_block, found)
         # Clearing what was used costs less than new room for every level. It comes after the
         # search by a dependence (features are never negative): else XLA would copy the table.
-        n_clear = n_here + jnp.minimum(found[1].min(), 0)
+        n_clear = n_here + jnp.minimum(found[_FEATURE].min(), 0)
         return lax.fori_loop(jnp.int32(0), n_clear, clear_block, table), found
 
     zeros = jnp.zeros(n_slots, jnp.int32)
-    no_score = jnp.full(n_slots, -jnp.inf, jnp.float32)
-    found = Split(no_score, zeros, zeros.astype(bool)), zeros, no_score
+    nothing = Splits(zeros, zeros, zeros.astype(bool), jnp.full(n_slots, -jnp.inf, jnp.float32))
+    carry = table, _packed(nothing)
     if plan.n_passes == 1:
-        return search_pass(jnp.int32(0), (table, found))
-    used_passes = (used_blocks + n_blocks - 1) // n_blocks
-    return lax.fori_loop(jnp.int32(0), used_passes, search_pass, (table, found))
+        table, found = search_pass(jnp.int32(0), carry)
+    else:
+        used_passes = (used_blocks + n_blocks - 1) // n_blocks
+        table, found = lax.fori_loop(jnp.int32(0), used_passes, search_pass, carry)
+    gain = lax.bitcast_convert_type(found[3], jnp.float32)
+    return table, Splits(found[_FEATURE], found[1], found[2].astype(bool), gain)
+
+
+_FEATURE = 0
+
+
+def _packed(splits: Splits) -> Array:  # int32 (4, n_nodes): one array is cheaper to update
+    gain = lax.bitcast_convert_type(splits.gain, jnp.int32)
+    return jnp.stack([splits.feature, splits.edge, splits.missing_left.astype(jnp.int32), gain])
 
 
 def _add_samples(
     table: Array,
     first_slot: Array,
     bins: Array,
+    stage: Array,
     drawn: _Drawn,
     samples: Samples,
     plan: _Plan,
@@ -321,7 +364,7 @@ def _add_samples(
     """Sum the samples whose slots lie in this pass."""
     layout, zero = plan.layout, _zero(samples)
     assert layout is not None
-    slot, weight, count = drawn.slot, drawn.weight, drawn.count
+    slot, weight, count = drawn.slot, drawn.weight, drawn.copies
     if plan.n_passes > 1:
         slot = slot - first_slot
         here = (slot >= 0) & (slot < layout.n_blocks * layout.block_nodes)
@@ -333,7 +376,7 @@ def _add_samples(
         if criterion.masked or criterion.separate_count:
             columns.append(count[:, None])
         return add_vectors(table, bins, slot, jnp.concatenate(columns, axis=1), layout, zero)
-    label = _class_of(drawn, samples)
+    label = _class_of(stage, drawn, samples)
     has_class, label = label >= 0, jnp.maximum(label, 0)
     weight, count = jnp.where(has_class, weight, 0), jnp.where(has_class, count, 0)
     table = add_classes(table, bins, slot, label, weight, layout, zero)
@@ -345,10 +388,10 @@ def _add_samples(
 
 def _search_block(
     table: Array,  # int32 (n_bins, n_stats, n_lanes)
-    lottery: _Lottery,  # of the nodes of the block
+    lottery: Lottery,  # of the nodes of the block
     samples: Samples,
     config: GrowthConfig,
-) -> tuple[Split, Array, Array]:
+) -> Splits:
     criterion, zero = config.criterion, _zero(samples)
     assert not isinstance(criterion, SparseClassEntropy)
 
@@ -360,12 +403,13 @@ def _search_block(
     occupancy = criterion.count(table) if config.splitter == "random" else None
     best, feature = _best_of_node(table, occupancy, evaluate, None, lottery, samples, config)
     total = table[:, :, :: config.n_candidates].sum(0)  # every candidate counts the same samples
-    return best, feature, criterion.score(total, zero)
+    return _splits(best, feature, criterion.score(total, zero))
 
 
 def _search_sparse(
-    lottery: _Lottery, drawn: _Drawn, samples: Samples, config: GrowthConfig
-) -> tuple[Split, Array, Array]:
+    lottery: Lottery, drawn: _Drawn, samples: Samples, config: GrowthConfig
+) -> Splits:
+    assert isinstance(config.criterion, SparseClassEntropy)
     bins = candidate_bins(
         samples.bin_index,
         drawn.row,
@@ -382,15 +426,17 @@ def _search_sparse(
         slot,
         bins,
         drawn.weight,
-        drawn.count,
+        drawn.copies,
         config.n_bins,
         n_slots,
         _zero(samples),
     )
-    best, feature = _best_of_node(
-        table, occupancy, evaluate, column_lane, lottery, samples, config
-    )
-    return best, feature, parent_score
+    best, feature = _best_of_node(table, occupancy, evaluate, column_lane, lottery, samples, config)
+    return _splits(best, feature, parent_score)
+
+
+def _splits(best: Split, feature: Array, parent_score: Array) -> Splits:
+    return Splits(feature, best.edge, best.missing_left, best.score - parent_score)
 
 
 def _best_of_node(
@@ -414,43 +460,45 @@ def _zero(samples: Samples) -> Array:
     return jnp.minimum(samples.n_samples, 0)
 
 
-def _class_of(drawn: _Drawn, samples: Samples) -> Array:
+def _class_of(stage: Array, drawn: _Drawn, samples: Samples) -> Array:
+    """Class of each sample in the stage of its slot, int32 (n_drawn,); -1 = none."""
     n_stages = samples.stat.shape[1]
-    return take(samples.stat.reshape(-1), drawn.row * n_stages + drawn.stage)
+    return take(samples.stat.reshape(-1), drawn.row * n_stages + take(stage, drawn.slot))
 
 
 def _advance_stage(
-    drawn: _Drawn, samples: Samples, config: GrowthConfig, n_slots: int
+    stage: Array, drawn: _Drawn, samples: Samples, config: GrowthConfig
 ) -> tuple[Array, Array]:
     """Move each node on to the first stage in which its samples differ.
 
-    Returns the stage of each sample, int32 (n_drawn,), and the nodes that are pure to the end,
-    bool (n_slots,).
+    Returns the stages, int32 (n_slots,), and the nodes that are pure to the end, bool (n_slots,).
     """
-    criterion = config.criterion
+    criterion, n_slots = config.criterion, len(stage)
     if isinstance(criterion, SparseClassEntropy):
         # The search finds no split worth making in a pure node, see `group_evaluation`.
-        return drawn.stage, jnp.zeros(n_slots, bool)
+        return stage, jnp.zeros(n_slots, bool)
     if isinstance(criterion, Variance):
-        return drawn.stage, _agree(criterion, drawn, samples, n_slots)
+        return stage, _agree(criterion, drawn, samples, n_slots)
 
     def pure_nodes(stage):
-        label = _class_of(drawn._replace(stage=stage), samples)
+        label = _class_of(stage, drawn, samples)
         cell = drawn.slot * criterion.n_classes + jnp.maximum(label, 0)
         weight = jnp.where(label >= 0, drawn.weight, 0)
         sums = jnp.zeros(n_slots * criterion.n_classes, jnp.int32)
         sums = sums.at[cell].add(weight, mode="promise_in_bounds")
         return criterion.is_pure(sums.reshape(n_slots, -1).T)
 
+    used = jnp.arange(n_slots, dtype=jnp.int32) <= drawn.slot.max()
+
     def moving(state):
         stage, pure = state
-        return drawn.inside & take(pure, drawn.slot) & (stage < criterion.n_stages - 1)
+        return used & pure & (stage < criterion.n_stages - 1)
 
     def step(state):
         stage = state[0] + moving(state).astype(jnp.int32)
         return stage, pure_nodes(stage)
 
-    state = drawn.stage, pure_nodes(drawn.stage)
+    state = stage, pure_nodes(stage)
     if criterion.n_stages == 1:
         return state
     return lax.while_loop(lambda state: moving(state).any(), step, state)

@@ -74,8 +74,8 @@ def add_classes(
     cell = _first_cell(slot, bins, layout) + component[:, None] * layout.n_lanes
     weight = jnp.broadcast_to(weight[:, None], cell.shape)
     # Flat keys: XLA:CPU runs a one-dimensional scatter-add at the speed of a C loop.
-    cell, weight = fusion_barrier(zero, cell.reshape(-1), weight.reshape(-1))
-    return table.at[cell].add(weight, mode="promise_in_bounds")
+    cell, weight = fusion_barrier(zero, cell, weight)
+    return table.at[cell.reshape(-1)].add(weight.reshape(-1), mode="promise_in_bounds")
 
 
 def add_vectors(

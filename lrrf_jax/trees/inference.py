@@ -5,7 +5,7 @@ from typing import NamedTuple
 import jax
 import numpy as np
 
-from lrrf_jax._typing import Array
+from lrrf_jax._typing import AnyArray, Array
 from lrrf_jax.trees import bitsliced
 from lrrf_jax.trees.forest import Forest
 from lrrf_jax.trees.traversal import Tests, find_leaves, forest_tests, sum_leaves
@@ -19,10 +19,10 @@ class ReadyForest(NamedTuple):
     """Arrays that the kernels read; arguments of a program, never constants in it."""
 
     tests: Tests
-    leaf_slot: Array  # int32 (n_trees, 2**depth)
-    leaf_value: Array  # int32 (n_slots, n_outputs)
+    leaf_slot: AnyArray  # int32 (n_trees, 2**depth)
+    leaf_value: AnyArray  # int32 (n_slots, n_outputs)
     sliced: bitsliced.SlicedForest | None
-    zero: Array  # int32 (), 0: see `xla.fusion_barrier`
+    zero: AnyArray  # int32 (), 0: see `xla.fusion_barrier`
 
 
 def make_ready(forest: Forest) -> ReadyForest:
@@ -43,7 +43,7 @@ def make_ready(forest: Forest) -> ReadyForest:
 
 
 def forest_depth(forest: Forest | ReadyForest) -> int:
-    """Tests on the longest path."""
+    """Return the number of tests on the longest path."""
     return forest.leaf_slot.shape[1].bit_length() - 1
 
 

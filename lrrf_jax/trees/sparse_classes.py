@@ -14,7 +14,7 @@ def split_groups(
     key: Array,  # int32 (n_drawn,), below 2 n_drawn: equal for samples of one group
     present: Array,  # bool (n_drawn,), False for padding
 ) -> Array:  # int32 (n_drawn,) groups 0.. without gaps; n_drawn for padding
-    """Number the groups that hold samples, without gaps, in the order of their keys."""
+    """Give numbers to the groups that hold samples, without gaps, in the order of their keys."""
     n_drawn = len(key)
     size = 2 * n_drawn
     used = jnp.zeros(size, bool).at[jnp.where(present, key, size)].set(True, mode="drop")

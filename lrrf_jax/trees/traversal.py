@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from lrrf_jax._typing import Array
+from lrrf_jax._typing import AnyArray, Array
 from lrrf_jax.trees.float_order import LOWEST, float_key, float_key_on_host
 from lrrf_jax.trees.forest import Forest
 from lrrf_jax.trees.xla import take
@@ -24,9 +24,9 @@ class Tests(NamedTuple):
     word: left.
     """
 
-    feature: Array  # int32 (n_trees, n_nodes)
-    limit: Array  # uint32 (n_trees, n_nodes)
-    origin: Array  # uint32 (n_trees, n_nodes)
+    feature: AnyArray  # int32 (n_trees, n_nodes)
+    limit: AnyArray  # uint32 (n_trees, n_nodes)
+    origin: AnyArray  # uint32 (n_trees, n_nodes)
 
 
 def forest_tests(forest: Forest) -> Tests:

@@ -1,12 +1,15 @@
 """Grown trees against a plain grower that tries every candidate split of every node."""
 
+import dataclasses
+
 import jax
 import numpy as np
 import pytest
 
-from lrrf_jax.trees import ensemble, grower
+from lrrf_jax.trees import ensemble
 from lrrf_jax.trees.criterion import ClassEntropy, SparseClassEntropy, Variance
 from lrrf_jax.trees.forest import invariant_violation
+from lrrf_jax.trees.grower import draw_lottery
 from lrrf_jax.trees.traversal import find_leaves, forest_tests
 from tests import tree_oracles
 from tests.trees.cases import N_ROWS, config_for, features_with_ties, samples_of
@@ -46,9 +49,7 @@ class EntropyOracle:
 
     def at(self, node_rows):
         stage = self.stage(node_rows) or 0
-        return lambda rows: tree_oracles.entropy_score(
-            self.classes[rows, stage], self.weight[rows]
-        )
+        return lambda rows: tree_oracles.entropy_score(self.classes[rows, stage], self.weight[rows])
 
     def counted(self, counts):
         def count(rows, node_rows):
@@ -94,7 +95,7 @@ def check(x, samples, thresholds, config, oracle_of, n_trees=2):
         )[: len(x)]
         assert counts.sum() == len(x)
         growth_key = ensemble._tree_keys(KEY, np.int32(t))[1]
-        candidates = np.asarray(grower._draw_lottery(growth_key, config).candidates)
+        candidates = np.asarray(draw_lottery(growth_key, config).candidates)
         assert all(len(set(row)) == config.n_candidates for row in candidates)
         oracle = oracle_of(counts)
         split, unsplit = tree_oracles.check_growth(
@@ -215,12 +216,22 @@ def test_random_splits_are_candidates_that_part_their_node_and_differ_from_best_
         j, threshold = forest.feature[t, 0], forest.threshold[t, 0]
         assert threshold in thresholds[j]
         assert 0 < (x[:, j] >= threshold).sum() < N_SAMPLES
-    assert len({(int(f), float(t)) for f, t in zip(forest.feature[:, 0], forest.threshold[:, 0])}) > 1
+    assert (
+        len(
+            {
+                (int(f), float(t))
+                for f, t in zip(forest.feature[:, 0], forest.threshold[:, 0], strict=True)
+            }
+        )
+        > 1
+    )
 
 
 def test_a_planted_tree_is_found_again():
     x, _ = _table(3)
-    planted = np.where(x[:, 1] >= 0, np.where(x[:, 2] >= 0.5, 0, 1), np.where(x[:, 4] >= -0.5, 2, 3))
+    planted = np.where(
+        x[:, 1] >= 0, np.where(x[:, 2] >= 0.5, 0, 1), np.where(x[:, 4] >= -0.5, 2, 3)
+    )
     samples, thresholds = samples_of(x, planted[:, None].astype(np.int32), max_thresholds=255)
     config = config_for(
         x, thresholds, ClassEntropy(4), n_candidates=5, bootstrap=False, max_depth=3
@@ -265,7 +276,9 @@ def test_a_whole_weight_counts_as_copies(criterion):
 
 
 @pytest.mark.parametrize(
-    "criterion", [ClassEntropy(3, 3), Variance(3), SparseClassEntropy(3)], ids=lambda c: type(c).__name__
+    "criterion",
+    [ClassEntropy(3, 3), Variance(3), SparseClassEntropy(3)],
+    ids=lambda c: type(c).__name__,
 )
 def test_threads_chunks_and_passes_do_not_change_a_tree(criterion):
     x, classes = _table(6)
@@ -274,8 +287,8 @@ def test_threads_chunks_and_passes_do_not_change_a_tree(criterion):
     reference = grow(samples, config, 5, n_threads=1)
     others = [
         grow(samples, config, 5, n_threads=4),
-        grow(samples, grower.dataclasses.replace(config, histogram_bytes=1), 5, n_threads=1),
-        grow(samples, grower.dataclasses.replace(config, search_bytes=1), 5, n_threads=1),
+        grow(samples, dataclasses.replace(config, histogram_bytes=1), 5, n_threads=1),
+        grow(samples, dataclasses.replace(config, search_bytes=1), 5, n_threads=1),
     ]
     for forest, gain in others:
         np.testing.assert_array_equal(gain, reference[1])
@@ -283,17 +296,17 @@ def test_threads_chunks_and_passes_do_not_change_a_tree(criterion):
             np.testing.assert_array_equal(one, other)
 
 
-def test_trees_grown_in_a_batch_are_the_trees_grown_alone():
+@pytest.mark.parametrize("criterion", [ClassEntropy(3, 3), SparseClassEntropy(3)])
+@pytest.mark.parametrize("trees_at_once", [1, 2, 5])
+def test_a_tree_does_not_depend_on_the_trees_it_grows_with(criterion, trees_at_once):
     x, classes = _table(7)
     samples, thresholds = samples_of(x, classes)
-    config = config_for(x, thresholds, ClassEntropy(3, 3))
-    alone = list(ensemble._grow_on_threads(KEY, samples, config, SumRows(), range(5), 1))
-    small = grower.dataclasses.replace(config, histogram_bytes=300_000)
-    chunked = list(ensemble._grow_in_chunks(KEY, samples, small, SumRows(), range(5)))
-    assert len(chunked) == 5
-    for one, other in zip(alone, chunked, strict=True):
-        for a, b in zip(one, other, strict=True):
-            np.testing.assert_array_equal(a, b)
+    config = config_for(x, thresholds, criterion)
+    whole, gains = grow(samples, config, 5)
+    parts, part_gains = grow(samples, config, 5, trees_at_once=trees_at_once)
+    np.testing.assert_array_equal(gains, part_gains)
+    for one, other in zip(whole, parts, strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 def test_later_trees_do_not_depend_on_where_growth_started():
