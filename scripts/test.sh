@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Set up .venv where needed, and run every check. Arguments go to pytest, for example:
 #   scripts/test.sh tests/rankings -k kendall
+# Tests run in two processes, or in $PYTEST_WORKERS of them.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source scripts/_venv.sh
@@ -11,4 +12,4 @@ ruff check .
 ruff format --check .
 lint-imports
 mypy
-python -m pytest "$@"
+python -m pytest --numprocesses "${PYTEST_WORKERS:-2}" --dist worksteal "$@"

@@ -30,7 +30,12 @@ def samples_of(x, stat, weight=None, leaf_stat=None, max_thresholds=15, n_rows=N
         return out
 
     weight = np.ones(len(x), np.int32) if weight is None else weight
-    leaf_stat = np.ones((len(x), 1), np.int32) if leaf_stat is None else leaf_stat
+    # One width, so that tests share programs: leaves list their rows, or what a test says.
+    wide = np.eye(len(x), n_rows, dtype=np.int32)
+    if leaf_stat is not None:
+        wide[:] = 0
+        wide[:, : leaf_stat.shape[1]] = leaf_stat
+    leaf_stat = wide
     bins = binning.bin_features(padded(x, np.float32), thresholds)
     samples = Samples(
         bin_index=np.asarray(bins).reshape(-1),

@@ -80,8 +80,10 @@ class VarianceOracle:
         return lambda rows, node_rows: counts[rows].sum()
 
 
-def grow(samples, config, n_trees=2, key=KEY, **options):
-    return ensemble.grow_forest(key, samples, config, SumRows(), n_trees, **options)
+def grow(samples, config, n_trees=2, **options):
+    # Two at once, unless a test says otherwise: another number is another program.
+    options = {"trees_at_once": 2} | options
+    return ensemble.grow_forest(KEY, samples, config, SumRows(), n_trees, **options)
 
 
 def check(x, samples, thresholds, config, oracle_of, n_trees=2):
@@ -195,8 +197,7 @@ def _table(seed=0, missing=0.0, n_samples=N_SAMPLES):
 @pytest.mark.parametrize("missing", [0.0, 0.2])
 def test_raw_rows_reach_the_leaf_that_growth_put_them_in(splitter, missing):
     x, classes = _table(1, missing)
-    leaf_stat = np.eye(N_SAMPLES, dtype=np.int32)  # a leaf lists its rows
-    samples, thresholds = samples_of(x, classes, leaf_stat=leaf_stat)
+    samples, thresholds = samples_of(x, classes)
     config = config_for(x, thresholds, ClassEntropy(3, 3), splitter=splitter, bootstrap=False)
     forest, _ = grow(samples, config, 3)
     leaves = np.asarray(leaves_of(forest_tests(forest), x, config.max_depth))
@@ -246,9 +247,7 @@ def test_an_increasing_map_of_a_feature_leaves_the_partition_unchanged():
     x, classes = _table(4)
     partitions = []
     for table in (x, np.exp(x / 2).astype(np.float32)):
-        samples, thresholds = samples_of(
-            table, classes, leaf_stat=np.eye(N_SAMPLES, dtype=np.int32), max_thresholds=255
-        )
+        samples, thresholds = samples_of(table, classes, max_thresholds=255)
         config = config_for(table, thresholds, ClassEntropy(3, 3))
         partitions.append(grow(samples, config, 2)[0].leaf_value)
     np.testing.assert_array_equal(*partitions)
@@ -297,12 +296,12 @@ def test_threads_chunks_and_passes_do_not_change_a_tree(criterion):
 
 
 @pytest.mark.parametrize("criterion", [ClassEntropy(3, 3), SparseClassEntropy(3)])
-@pytest.mark.parametrize("trees_at_once", [1, 2, 5])
+@pytest.mark.parametrize("trees_at_once", [1, 2])
 def test_a_tree_does_not_depend_on_the_trees_it_grows_with(criterion, trees_at_once):
     x, classes = _table(7)
     samples, thresholds = samples_of(x, classes)
     config = config_for(x, thresholds, criterion)
-    whole, gains = grow(samples, config, 5)
+    whole, gains = grow(samples, config, 5, trees_at_once=3)
     parts, part_gains = grow(samples, config, 5, trees_at_once=trees_at_once)
     np.testing.assert_array_equal(gains, part_gains)
     for one, other in zip(whole, parts, strict=True):
@@ -356,7 +355,7 @@ def test_one_row_grows_one_leaf():
     x = np.array([[1.0, 2.0, 3.0]], np.float32)
     samples, thresholds = samples_of(x, np.zeros((1, 1), np.int32))
     forest, _ = grow(samples, config_for(x, thresholds, ClassEntropy(2)), 2)
-    assert forest.leaf_value.tolist() == [[1], [1]]
+    assert forest.leaf_value[:, 0].tolist() == [1, 1]
 
 
 def test_depth_sixteen_keeps_leaves_that_exist_only():
@@ -372,6 +371,11 @@ def test_depth_sixteen_keeps_leaves_that_exist_only():
     assert len(forest.leaf_value) < 2 * N_SAMPLES
     assert invariant_violation(forest, 5) is None
     leaves = np.asarray(leaves_of(forest_tests(forest), x, 16))
-    for t in range(2):  # noise is learnt by heart
+    for t in range(2):  # noise is learnt by heart, as far as the depth goes
+        pure = 0
         for leaf in set(leaves[t]):
-            assert len(set(classes[leaves[t] == leaf, 0])) == 1
+            agree = len(set(classes[leaves[t] == leaf, 0])) == 1
+            last_test = 2**15 - 1 + leaf // 2
+            assert agree or forest.threshold[t, last_test] < np.inf
+            pure += agree
+        assert pure > 40
