@@ -136,11 +136,11 @@ def _growth_statistic(
     if config.criterion == "rac":
         classes, n_classes = ranking_classes(positions)
         stat = classes[:, None]
-        # Rounded up, so that samples of one table share a program.
-        n_classes = -(-n_classes // 8) * 8
+        # Rounded up, so that the folds of one table share a program.
         if n_classes <= DENSE_CLASSES:
+            n_classes = max(8, 1 << (n_classes - 1).bit_length())
             return stat, ClassEntropy(n_classes, separate_count=weighted)
-        return stat, SparseClassEntropy(n_classes, separate_count=weighted)
+        return stat, SparseClassEntropy(len(positions), separate_count=weighted)
     if config.criterion == "pairwise":
         signs = np.asarray(pair_signs(positions), np.int32)
         masked = bool((signs == 0).any())
