@@ -269,7 +269,8 @@ class RandomForestLabelRanker(LabelRanker):
         "two-step", the paper's: Borda's consensus in each leaf, Borda over the trees; "one-step":
         mean Borda vote; "copeland", "kemeny": mean preference of each pair of labels, then the
         number of wins, or the ranking that agrees most. "auto": "two-step" where every training
-        ranking is complete, else "kemeny", which is .10 tau better there.
+        ranking is complete, else "kemeny", which mostly ranks better there (iris with 60 % of the
+        labels deleted: tau .83 against .77).
     max_bins : "auto", "exact" or int, default "auto"
         Candidate thresholds a feature, at most 255; "exact" keeps every midpoint while they fit.
     missing : {"unknown", "last"}, default "unknown"
