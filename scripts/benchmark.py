@@ -8,6 +8,7 @@ counts, on a machine that others use too. Compilation is timed apart, as the fir
 """
 
 import argparse
+import functools
 import json
 import os
 import pathlib
@@ -105,7 +106,10 @@ def growth_of_time(sizes):
         x, y = synthetic(n_samples)
         ranker = RandomForestLabelRanker(random_state=0).fit(x, y)
         ranker.predict(x)
-        runs = {"fit": lambda: ranker.fit(x, y), "predict": lambda: ranker.predict(x)}
+        runs = {
+            "fit": functools.partial(ranker.fit, x, y),
+            "predict": functools.partial(ranker.predict, x),
+        }
         result = interleave(runs, 3)
         rows.append(
             {"rows": n_samples, "fit_s": result["fit"]["least_s"]}
