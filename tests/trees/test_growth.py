@@ -276,8 +276,12 @@ def test_a_whole_weight_counts_as_copies(criterion):
 
 @pytest.mark.parametrize(
     "criterion",
-    [ClassEntropy(3, 3), Variance(3), SparseClassEntropy(3)],
-    ids=lambda c: type(c).__name__,
+    [
+        ClassEntropy(3, 3),
+        pytest.param(Variance(3), marks=pytest.mark.slow),
+        pytest.param(SparseClassEntropy(3), marks=pytest.mark.slow),
+    ],
+    ids=lambda criterion: type(criterion).__name__,
 )
 def test_threads_chunks_and_passes_do_not_change_a_tree(criterion):
     x, classes = _table(6)
@@ -295,7 +299,10 @@ def test_threads_chunks_and_passes_do_not_change_a_tree(criterion):
             np.testing.assert_array_equal(one, other)
 
 
-@pytest.mark.parametrize("criterion", [ClassEntropy(3, 3), SparseClassEntropy(3)])
+@pytest.mark.parametrize(
+    "criterion",
+    [ClassEntropy(3, 3), pytest.param(SparseClassEntropy(3), marks=pytest.mark.slow)],
+)
 @pytest.mark.parametrize("trees_at_once", [2])
 def test_a_tree_does_not_depend_on_the_trees_it_grows_with(criterion, trees_at_once):
     x, classes = _table(7)
