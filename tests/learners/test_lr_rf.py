@@ -111,8 +111,8 @@ def test_positions_of_the_papers_example_read_as_the_order_it_gives():
     ]
 
 
-def test_classes_of_the_papers_iris_table_are_its_top_labels():
-    # Rankings of the six rows that the paper lists, as positions of the three labels.
+def test_classes_are_top_labels_as_in_the_papers_iris_table():
+    # Six rankings that have the classes of the paper's table; their lower places are ours.
     positions = np.array(
         [[1, 2, 3], [3, 2, 1], [2, 3, 1], [2, 1, 3], [3, 1, 2], [3, 2, 1]], np.float32
     )
