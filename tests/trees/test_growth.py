@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import chex
 import jax
 import numpy as np
 import pytest
@@ -270,8 +271,7 @@ def test_a_whole_weight_counts_as_copies(criterion):
         )
         config = config_for(x, thresholds, criterion, bootstrap=False)
         forests.append(grow(samples, config, 2)[0])
-    for one, other in zip(*forests, strict=True):
-        np.testing.assert_array_equal(one, other)
+    chex.assert_trees_all_equal(*forests)
 
 
 @pytest.mark.parametrize(
@@ -311,8 +311,7 @@ def test_a_tree_does_not_depend_on_the_trees_it_grows_with(criterion, trees_at_o
     whole, gains = grow(samples, config, 5, trees_at_once=3)
     parts, part_gains = grow(samples, config, 5, trees_at_once=trees_at_once)
     np.testing.assert_array_equal(gains, part_gains)
-    for one, other in zip(whole, parts, strict=True):
-        np.testing.assert_array_equal(one, other)
+    chex.assert_trees_all_equal(whole, parts)
 
 
 def test_later_trees_do_not_depend_on_where_growth_started():
@@ -321,8 +320,7 @@ def test_later_trees_do_not_depend_on_where_growth_started():
     config = config_for(x, thresholds, ClassEntropy(3, 3))
     whole, _ = grow(samples, config, 5)
     parts = ensemble.join(grow(samples, config, 2)[0], grow(samples, config, 3, first_tree=2)[0])
-    for one, other in zip(whole, parts, strict=True):
-        np.testing.assert_array_equal(one, other)
+    chex.assert_trees_all_equal(whole, parts)
 
 
 def test_bootstrap_draws_each_row_equally_often():
