@@ -1,7 +1,18 @@
-"""Shared fixtures: strict dtype promotion, so that no test passes thanks to a silent widening."""
+"""Shared fixtures: strict dtype promotion, so that no test passes thanks to a silent widening.
+
+Properties see the same examples in every run. To look for new ones:
+``HYPOTHESIS_PROFILE=hunt scripts/test.sh tests/rankings``.
+"""
+
+import os
 
 import jax
 import pytest
+from hypothesis import settings
+
+settings.register_profile("fixed", deadline=None, max_examples=30, derandomize=True)
+settings.register_profile("hunt", deadline=None, max_examples=2000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 
 
 @pytest.fixture(autouse=True)

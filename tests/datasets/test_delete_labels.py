@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import rankdata
 
@@ -12,7 +12,6 @@ def random_rankings(n_rows, n_labels, seed=0):
     return np.argsort(np.random.default_rng(seed).random((n_rows, n_labels)), axis=1) + 1
 
 
-@settings(max_examples=50, deadline=None)
 @given(
     p=st.floats(0, 0.95), seed=st.integers(0, 2**32 - 1), n_labels=st.sampled_from([1, 2, 5, 11])
 )
@@ -24,7 +23,6 @@ def test_survivors_keep_their_order_and_become_dense(p, seed, n_labels):
         np.testing.assert_array_equal(after[left], rankdata(before[left]))
 
 
-@settings(max_examples=30, deadline=None)
 @given(low=st.floats(0, 0.9), high=st.floats(0, 0.9), seed=st.integers(0, 1000))
 def test_a_larger_probability_deletes_the_same_labels_and_more(low, high, seed):
     low, high = sorted((low, high))

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lrrf_jax._validation import InputError
@@ -104,7 +104,6 @@ number_cells = st.one_of(
 )
 
 
-@settings(max_examples=60, deadline=None)
 @given(cells=st.lists(st.tuples(number_cells, number_cells), min_size=1, max_size=8))
 def test_features_equal_python_floats_rounded_to_float32(tmp_path_factory, cells):
     path = tmp_path_factory.mktemp("cells") / "t.csv"

@@ -11,7 +11,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lrrf_jax._validation import InputError
@@ -134,7 +134,6 @@ def test_kept_columns_of_typed_files_keep_their_type(tmp_path):
 cells = st.sampled_from(["1.5", "-2", " 3", "4 ", "", "?", "NaN", "NA", " ? ", "1e-45", "nan"])
 
 
-@settings(max_examples=50, deadline=None)
 @given(rows=st.lists(st.tuples(cells, cells), min_size=1, max_size=12), size=st.integers(1, 5))
 def test_text_cells_equal_python_floats(tmp_path_factory, rows, size):
     path = tmp_path_factory.mktemp("cells") / "t.csv"

@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lrrf_jax._validation import InputError
@@ -69,7 +69,6 @@ def test_npy_is_read_back_by_numpy(tmp_path, cuts):
     np.testing.assert_array_equal(np.load(tmp_path / "t.npy", mmap_mode="r"), ranks)
 
 
-@settings(max_examples=30, deadline=None)
 @given(lengths=st.lists(st.integers(0, 9), min_size=1, max_size=5))
 def test_npy_pieces_equal_one_save_byte_for_byte(tmp_path_factory, lengths):
     path = tmp_path_factory.mktemp("npy") / "t.npy"

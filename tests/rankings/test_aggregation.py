@@ -1,7 +1,7 @@
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lrrf_jax.rankings import kemeny as kemeny_module
@@ -44,7 +44,6 @@ def test_borda_of_votes_gives_the_order_of_the_mean_positions():
     assert borda(jnp.sum(borda_votes(positions), axis=0)).tolist() == [1, 2, 3, 4]
 
 
-@settings(deadline=None, max_examples=30)
 @given(preference_tables(n_samples=(3,)))
 def test_copeland_equals_a_sorted_list_of_wins(case):
     preferences, n_labels = case
@@ -62,7 +61,6 @@ def test_a_condorcet_winner_beats_the_borda_winner_under_copeland():
     assert borda(jnp.array([2, 8, -10])).tolist() == [2, 1, 3]
 
 
-@settings(deadline=None, max_examples=40)
 @given(preference_tables(n_samples=(3,)))
 def test_exact_kemeny_equals_brute_force_ties_to_the_first_ordering(case):
     preferences, n_labels = case
@@ -141,7 +139,6 @@ def test_sixteen_identical_rankings_are_their_own_consensus():
     assert copeland(preferences).tolist() == positions.tolist()
 
 
-@settings(deadline=None, max_examples=30)
 @given(st.data())
 def test_renaming_labels_renames_the_consensus(data):
     n_labels = data.draw(st.sampled_from([3, 5, 8]))
@@ -157,7 +154,6 @@ def test_renaming_labels_renames_the_consensus(data):
         assert aggregate(jnp.asarray(renamed)).tolist() == ranks[:, order].tolist()
 
 
-@settings(deadline=None, max_examples=60)
 @given(score_tables(), st.data())
 def test_scores_in_order_always_agree_with_the_ranks(scores, data):
     n_samples, n_labels = scores.shape

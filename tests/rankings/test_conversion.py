@@ -1,7 +1,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from lrrf_jax._validation import InputError
 from lrrf_jax.rankings import (
@@ -24,7 +24,6 @@ def same(found, expected):
     return True
 
 
-@settings(deadline=None, max_examples=40)
 @given(score_tables())
 def test_scores_rank_by_value_then_label_index(scores):
     assert same(
@@ -47,7 +46,6 @@ def test_missing_scores_are_missing_labels_in_every_kind_of_table():
     assert same(rankings_from_scores(masked), expected)
 
 
-@settings(deadline=None, max_examples=40)
 @given(partial_rankings())
 def test_orderings_round_trip_and_densify_changes_nothing_that_is_dense(rankings):
     orderings = orderings_from_rankings(rankings)

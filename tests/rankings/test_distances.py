@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -64,7 +64,7 @@ def test_scipy_agrees_on_sixteen_labels():
     ):
         expected = [reference(a, b) for a, b in zip(truth, prediction, strict=True)]
         found = in_both_libraries(score, truth, prediction)
-        np.testing.assert_allclose(found, expected, rtol=1e-12)
+        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("n_labels", [2, 3, 4, 5])
@@ -84,7 +84,6 @@ def with_ties(rankings, divisor):
     return np.ceil(np.asarray(rankings) / divisor)
 
 
-@settings(deadline=None, max_examples=40)
 @given(
     st.sampled_from([2, 3, 5]).flatmap(
         lambda m: st.tuples(partial_rankings((m,), (3,)), partial_rankings((m,), (3,)))
@@ -111,15 +110,15 @@ def test_every_distance_equals_a_plain_loop_with_ties_and_labels_missing_on_both
         }
         assert known_pairs[row] == known
         for name, value in expected.items():
-            np.testing.assert_allclose(found[name][row], value, rtol=1e-12, err_msg=name)
+            np.testing.assert_allclose(found[name][row], value, rtol=1e-12, atol=1e-12, err_msg=name)
         constant = len(set(p.values())) < 2 or len(set(q.values())) < 2
         rho = nan
         if not constant:
             rho = stats.spearmanr([a[j] for j in labels], [b[j] for j in labels]).statistic
-        np.testing.assert_allclose(found["spearman_rho"][row], rho, rtol=1e-12)
+        np.testing.assert_allclose(found["spearman_rho"][row], rho, rtol=1e-12, atol=1e-12)
         if true_divisor == predicted_divisor == 1 and len(labels) > 1:
             weighted = stats.weightedtau([-a[j] for j in labels], [-b[j] for j in labels]).statistic
-            np.testing.assert_allclose(found["weighted_tau"][row], weighted, rtol=1e-12)
+            np.testing.assert_allclose(found["weighted_tau"][row], weighted, rtol=1e-12, atol=1e-12)
 
 
 def test_ties_in_the_truth_are_unknown_ties_in_the_prediction_count_zero():
@@ -145,7 +144,6 @@ def test_tau_of_rankings_is_not_tau_of_orderings():
     assert round(100 * differ.mean()) == 22  # the share that the field's notes give
 
 
-@settings(deadline=None, max_examples=25)
 @given(
     st.sampled_from([3, 5]).flatmap(
         lambda m: st.tuples(
@@ -163,5 +161,6 @@ def test_renaming_labels_changes_no_distance(case):
             score(truth, prediction),
             score(truth[:, renamed], prediction[:, renamed]),
             rtol=1e-12,
+            atol=1e-12,  # sums of weights cancel in another order
             err_msg=score.__name__,
         )

@@ -1,7 +1,7 @@
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from lrrf_jax.rankings.pairwise import (
     antisymmetric,
@@ -30,7 +30,6 @@ def test_a_number_that_counts_no_pairs_is_refused():
         n_labels_of_pairs(4)
 
 
-@settings(deadline=None, max_examples=30)
 @given(partial_rankings())
 def test_pair_signs_equal_a_loop_over_pairs(rankings):
     signs = pair_signs(jnp.asarray(rankings, jnp.float32))

@@ -1,7 +1,7 @@
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from lrrf_jax.rankings.permutations import (
     n_ranked,
@@ -17,7 +17,6 @@ from tests.strategies import complete_rankings, score_tables
 nan = np.nan
 
 
-@settings(deadline=None, max_examples=40)
 @given(score_tables())
 def test_rank_scores_sorts_by_score_then_label_index(scores):
     # Subnormal scores are compared as zeros on devices that flush them, so the oracle does too.
@@ -50,7 +49,6 @@ def test_the_ordering_of_the_papers_example():
     assert (ordering + 1).tolist() == [[4, 2, 3, 5, 1]]
 
 
-@settings(deadline=None, max_examples=30)
 @given(complete_rankings(n_labels=(2, 5, 16, 40)))
 def test_orderings_invert_rankings(rankings):
     ordering = np.asarray(ordering_from_ranks(jnp.asarray(rankings, jnp.int32)))

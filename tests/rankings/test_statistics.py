@@ -1,7 +1,7 @@
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from lrrf_jax.rankings.permutations import place_missing_last
 from lrrf_jax.rankings.statistics import borda_votes, label_at_position, ranking_classes
@@ -22,7 +22,6 @@ def test_tied_places_have_no_label():
     assert label_at_position(positions).tolist() == [[0, -1, -1, 3], [-1, -1, 2, 3], [-1] * 4]
 
 
-@settings(deadline=None, max_examples=30)
 @given(partial_rankings())
 def test_label_at_position_equals_a_sorted_list(rankings):
     found = label_at_position(jnp.asarray(rankings, jnp.float32)).tolist()
@@ -31,7 +30,6 @@ def test_label_at_position_equals_a_sorted_list(rankings):
         assert labels == ranked + [-1] * (len(row) - len(ranked))
 
 
-@settings(deadline=None, max_examples=40)
 @given(partial_rankings(n_samples=(1, 3, 9)))
 def test_classes_number_the_distinct_rows_in_lexicographic_order(rankings):
     classes, n_classes = ranking_classes(rankings)
@@ -54,7 +52,6 @@ def test_tied_labels_share_the_mean_vote():
     assert votes.tolist() == [[5, 3.5, 3.5, 2, 1]]
 
 
-@settings(deadline=None, max_examples=30)
 @given(complete_rankings())
 def test_votes_of_complete_rankings_are_exact_integers(rankings):
     votes = borda_votes(jnp.asarray(rankings, jnp.float32))
@@ -63,7 +60,6 @@ def test_votes_of_complete_rankings_are_exact_integers(rankings):
 
 
 @pytest.mark.parametrize("last", [False, True])
-@settings(deadline=None, max_examples=30)
 @given(rankings=partial_rankings(n_labels=(2, 3, 5)))
 def test_a_vote_is_the_mean_over_all_complete_rankings_that_agree(last, rankings):
     # Cheng 2009, Proposition 2, by brute force; for top-k lists too.
