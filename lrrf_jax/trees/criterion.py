@@ -32,7 +32,7 @@ def product(a: Array, b: Array, zero: Array) -> Array:  # float32
 
 
 def xlog2x(
-    counts: Array,  # int32, not negative
+    counts: Array,  # integers, not negative
     zero: Array,
 ) -> Array:  # float32
     """``x log2 x`` of counts, 0 at 0, from the exponent bits and a polynomial of the mantissa.
@@ -109,19 +109,14 @@ class ClassEntropy:
 
     def count(self, sums: Array) -> Array:
         """Count the samples in a group, for the least sizes of nodes and leaves."""
-        return sums[..., -1, :] if self.separate_count else sums.sum(-2)
+        return sums[..., -1, :] if self.separate_count else sums.sum(-2, dtype=sums.dtype)
 
     def score(self, sums: Array, zero: Array) -> Array:
         """Minus entropy in bits, times weight; sums int32 (..., n_stats, n_lanes) -> float32."""
         counts = sums[..., : self.n_classes, :]
         shape = (*sums.shape[:-2], sums.shape[-1])
         terms = _sum_terms(self.n_classes, lambda k: xlog2x(_at(counts, k), zero), shape)
-        return terms - xlog2x(counts.sum(-2), zero)
-
-    def is_pure(self, sums: Array) -> Array:
-        """Whether no split can raise the score: at most one class; bool."""
-        counts = sums[..., : self.n_classes, :]
-        return counts.max(-2) == counts.sum(-2)
+        return terms - xlog2x(counts.sum(-2, dtype=counts.dtype), zero)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -5,7 +5,7 @@ import numpy as np
 
 from lrrf_jax.trees import binning
 from lrrf_jax.trees.forest import Forest
-from lrrf_jax.trees.grower import GrowthConfig, Samples
+from lrrf_jax.trees.growth import GrowthConfig, Samples
 
 N_ROWS = 128  # real rows and padding
 

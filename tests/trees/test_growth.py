@@ -10,7 +10,7 @@ import pytest
 from lrrf_jax.trees import ensemble
 from lrrf_jax.trees.criterion import ClassEntropy, SparseClassEntropy, Variance
 from lrrf_jax.trees.forest import invariant_violation
-from lrrf_jax.trees.grower import draw_lottery
+from lrrf_jax.trees.growth import draw_lottery
 from lrrf_jax.trees.traversal import find_leaves, forest_tests
 from tests import tree_oracles
 from tests.trees.cases import N_ROWS, config_for, features_with_ties, samples_of
