@@ -1,163 +1,80 @@
-"""Time fit and predict beside scikit-learn in interleaved runs of one process, and write JSON.
+"""Time fit and predict beside other libraries in interleaved runs of one process; write JSON.
 
-    python scripts/benchmark.py --data ../shared/data/kebi/pendigits.csv.gz
-    python scripts/benchmark.py            # a synthetic table of the same shape
+    python scripts/benchmark.py                          # everything, some 15 minutes
+    python scripts/benchmark.py --only predict --shapes d16m10 --rows 10000 --output /tmp/b.json
+    python scripts/benchmark.py --resume                 # go on where the last run was stopped
+    python scripts/benchmark.py --report                 # table and plot of the JSON, no runs
 
-Everything runs on one core (the process binds itself to one): ratios within one run are what
-counts, on a machine that others use too. Compilation is timed apart, as the first call.
+Ratios within one run are what counts, on a machine that others use too. Peers that are not
+installed (pip install '.[benchmark]') are left out, and said to be.
 """
 
 import argparse
-import functools
+import dataclasses
 import json
-import os
 import pathlib
-import platform
-import statistics
+import sys
 import time
 
-import numpy as np
+from lrrf_jax.benchmarks import FULL, QUICK, Plan, measure, report
+from lrrf_jax.benchmarks.session import KINDS, cells_of
 
-REPEATS = 9
-
-
-def timed(run):
-    start = time.perf_counter()
-    run()
-    return time.perf_counter() - start
+C_SOURCE = pathlib.Path(__file__).with_name("bitslice_reference.c")
 
 
-def interleave(runs, repeats):
-    """Call the runs in turn; name -> {first, median, least} in seconds."""
-    first = {name: timed(run) for name, run in runs.items()}
-    seconds = {name: [] for name in runs}
-    for _ in range(repeats):
-        for name, run in runs.items():
-            seconds[name].append(timed(run))
-    return {
-        name: {
-            "first_call_s": round(first[name], 4),
-            "median_s": round(statistics.median(times), 5),
-            "least_s": round(min(times), 5),
-        }
-        for name, times in seconds.items()
-    }
+def plan_of(options: argparse.Namespace) -> Plan:
+    plan = QUICK if options.quick else FULL
+    changes = {}
+    if options.shapes:
+        known = {shape.name: shape for shape in FULL.shapes}
+        unknown = set(options.shapes) - set(known)
+        if unknown:
+            sys.exit(f"--shapes: {', '.join(sorted(unknown))} not among {', '.join(known)}")
+        changes["shapes"] = tuple(known[name] for name in options.shapes)
+    if options.rows:
+        changes |= {"predict_rows": tuple(options.rows), "fit_rows": tuple(options.rows)}
+    for name in ("rounds", "cell_seconds", "longest_seconds"):
+        if (value := getattr(options, name)) is not None:
+            changes[name] = value
+    if options.without:
+        changes["left_out"] = plan.left_out + tuple(options.without)
+    return dataclasses.replace(plan, **changes)
 
 
-def synthetic(n_samples, n_features=16, n_labels=10, seed=0):
-    """Features, and the positions of labels whose scores are a noisy function of them."""
-    rng = np.random.default_rng(seed)
-    hidden = rng.standard_normal((n_features, 2 * n_features)) / np.sqrt(n_features)
-    out = rng.standard_normal((2 * n_features, n_labels))
-    x = rng.standard_normal((n_samples, n_features)).astype(np.float32)
-    score = np.tanh(x @ hidden) @ out + rng.standard_normal((n_samples, n_labels)) / 2
-    return x, (np.argsort(np.argsort(-score, 1), 1) + 1).astype(np.float32)
-
-
-def beside_scikit_learn(x, y):
-    from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
-
-    from lrrf_jax import RandomForestLabelRanker
-
-    top = y.argmin(1)
-    n_candidates = int(np.log2(x.shape[1])) + 1
-    same = {"max_depth": 8, "max_features": n_candidates, "n_jobs": 1, "random_state": 0}
-    peers = {
-        "fit: scikit-learn classifier": RandomForestClassifier(50, criterion="entropy", **same),
-        "predict: scikit-learn regressor": RandomForestRegressor(50, **same).fit(x, y),
-    }
-
-    def fit(**parameters):
-        return RandomForestLabelRanker(random_state=0, **parameters).fit(x, y)
-
-    ours = fit()
-    peer_classifier = peers["fit: scikit-learn classifier"]
-    fits = {
-        "scikit-learn RandomForestClassifier": lambda: peer_classifier.fit(x, top),
-        "lrrf_jax, TLAC as written": lambda: fit(purity="top-label"),
-        "lrrf_jax, TLAC continued": fit,
-    }
-    peer = peers["predict: scikit-learn regressor"]
-    predictions = {
-        "scikit-learn RandomForestRegressor": lambda: peer.predict(x),
-        "lrrf_jax": lambda: ours.predict(x),
-    }
-    return {
-        "fit": with_ratios(interleave(fits, REPEATS)),
-        "predict": with_ratios(interleave(predictions, REPEATS)),
-    }
-
-
-def with_ratios(table):
-    """Add how many times faster than the first row each row is, by medians."""
-    peer = next(iter(table.values()))["median_s"]
-    return {
-        name: row | {"times_as_fast": round(peer / row["median_s"], 2)}
-        for name, row in table.items()
-    }
-
-
-def growth_of_time(sizes):
-    """Warm seconds of fit and predict at growing numbers of rows, and the fitted exponent."""
-    from lrrf_jax import RandomForestLabelRanker
-
-    rows = []
-    for n_samples in sizes:
-        x, y = synthetic(n_samples)
-        ranker = RandomForestLabelRanker(random_state=0).fit(x, y)
-        ranker.predict(x)
-        runs = {
-            "fit": functools.partial(ranker.fit, x, y),
-            "predict": functools.partial(ranker.predict, x),
-        }
-        result = interleave(runs, 3)
-        rows.append(
-            {"rows": n_samples, "fit_s": result["fit"]["least_s"]}
-            | {"predict_s": result["predict"]["least_s"]}
-        )
-        print(rows[-1], flush=True)
-    logs = np.log([[row["rows"], row["fit_s"], row["predict_s"]] for row in rows]).T
-    exponents = {
-        name: round(float(np.polyfit(logs[0], logs[k], 1)[0]), 3)
-        for k, name in ((1, "fit"), (2, "predict"))
-    }
-    return {"rows": rows, "exponent": exponents}
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=pathlib.Path, help="a CSV file with A* and L* columns")
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--output", type=pathlib.Path, default="benchmarks/benchmark.json")
-    parser.add_argument("--sizes", type=int, nargs="*", default=[10_000, 40_000, 160_000])
+    parser.add_argument("--only", choices=KINDS, nargs="+", default=KINDS)
+    parser.add_argument("--shapes", nargs="+", metavar="dDmM", help="default: d16m10 d9m5 d70m4")
+    parser.add_argument("--rows", type=int, nargs="+", help="default: 1 to a million")
+    parser.add_argument("--rounds", type=int, help=f"at most; default {FULL.rounds}")
+    parser.add_argument("--cell-seconds", type=float, help=f"default {FULL.cell_seconds:g}")
+    parser.add_argument("--longest-seconds", type=float, help=f"default {FULL.longest_seconds:g}")
+    parser.add_argument("--without", nargs="+", metavar="ENGINE", help="engines to leave out")
+    parser.add_argument("--quick", action="store_true", help="one shape, small tables")
+    parser.add_argument("--resume", action="store_true", help="keep what OUTPUT holds")
+    parser.add_argument("--report", action="store_true", help="make table and plot from OUTPUT")
     options = parser.parse_args()
-    if hasattr(os, "sched_setaffinity"):  # before any library starts its threads
-        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-    import jax
-    import sklearn
+    if options.report:
+        print(report.markdown(json.loads(options.output.read_text())))
+        return
+    plan, document = plan_of(options), None
+    if options.resume and options.output.exists():
+        document = json.loads(options.output.read_text())
+    n_cells, start = len(cells_of(plan, options.only)), time.monotonic()
 
-    import lrrf_jax
-    from lrrf_jax.datasets import read
+    def tell(document: dict, cell: str) -> None:
+        options.output.parent.mkdir(exist_ok=True)
+        options.output.write_text(json.dumps(document, indent=1) + "\n")
+        seconds = time.monotonic() - start
+        print(f"{seconds:5.0f} s  {cell}", file=sys.stderr, flush=True)
+        print("\n".join(report.lines(document["cells"][-1])), file=sys.stderr, flush=True)
 
-    if options.data:
-        data = read(options.data)
-        x, y, name = data.X, np.asarray(data.y, np.float32), data.name
-    else:
-        (x, y), name = synthetic(10_992), "synthetic"
-    document = {
-        "what": f"{name}: {x.shape[0]} rows, {x.shape[1]} features, {y.shape[1]} labels, 50 trees",
-        "versions": {
-            "lrrf_jax": lrrf_jax.__version__,
-            "jax": jax.__version__,
-            "scikit-learn": sklearn.__version__,
-            "python": platform.python_version(),
-        },
-        "hardware": {"machine": platform.machine(), "device": jax.devices()[0].device_kind},
-        "one_thread": True,
-    } | beside_scikit_learn(x, y)
-    document["growth"] = growth_of_time(options.sizes)
-    options.output.parent.mkdir(exist_ok=True)
-    options.output.write_text(json.dumps(document, indent=1) + "\n")
-    print(json.dumps(document, indent=1))
+    print(f"{n_cells} cells", file=sys.stderr)
+    document = measure(plan, kinds=options.only, c_source=C_SOURCE, document=document, on_cell=tell)
+    print(report.markdown(document))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,13 @@
+"""How long fit and predict take beside other libraries, on the machine at hand.
+
+``cases`` says what is measured, ``equal_forest`` gives other libraries the very trees of a model,
+``engines`` are the runs, ``timing`` takes their time in turn, ``apart`` what needs a process of its
+own; ``session`` puts all in one JSON-able document, on which ``bars`` passes judgement and from
+which ``report`` and ``plot`` make what people read.
+"""
+
+from lrrf_jax.benchmarks import report
+from lrrf_jax.benchmarks.cases import FULL, QUICK, Plan, Shape
+from lrrf_jax.benchmarks.session import measure
+
+__all__ = ["FULL", "QUICK", "Plan", "Shape", "measure", "report"]

@@ -1,0 +1,97 @@
+"""What is measured: the shapes of the tables, their sizes, and the synthetic rows in them."""
+
+import dataclasses
+from typing import NamedTuple
+
+import numpy as np
+
+from lrrf_jax._typing import NDArray
+
+_FUNCTION_SEED = 123  # of the hidden function: the same one for training and other rows
+
+
+class Shape(NamedTuple):
+    """Numbers of features and labels of a table."""
+
+    n_features: int
+    n_labels: int
+
+    @property
+    def name(self) -> str:
+        """How the shape is written on a command line and in tables."""
+        return f"d{self.n_features}m{self.n_labels}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """What one benchmark runs.
+
+    Parameters
+    ----------
+    shapes, predict_rows, fit_rows
+        Every shape is measured at every number of rows.
+    training_rows
+        Rows that the forest of the prediction cases is grown on.
+    n_trees, max_depth
+        Of every forest, the peers' included.
+    max_bins
+        Candidate thresholds a feature of the forest of the prediction cases.
+    rounds
+        Runs of each engine in a cell, at most; fewer where they take ``cell_seconds`` together.
+    cell_seconds
+        Time after which a cell starts no further round.
+    longest_seconds
+        A run that is expected to take longer is left out, and said to be.
+    left_out
+        Names of engines that are not run.
+    """
+
+    shapes: tuple[Shape, ...] = (Shape(16, 10), Shape(9, 5), Shape(70, 4))
+    predict_rows: tuple[int, ...] = (1, 100, 10_000, 1_000_000)
+    fit_rows: tuple[int, ...] = (150, 11_000, 100_000, 1_000_000)
+    training_rows: int = 11_000
+    n_trees: int = 50
+    max_depth: int = 8
+    max_bins: int = 63
+    rounds: int = 9
+    cell_seconds: float = 15.0
+    longest_seconds: float = 40.0
+    left_out: tuple[str, ...] = ()
+
+
+FULL = Plan()
+QUICK = Plan(
+    shapes=(Shape(16, 10),),
+    predict_rows=(1, 100, 10_000),
+    fit_rows=(150, 2_000),
+    training_rows=2_000,
+    rounds=5,
+    cell_seconds=3.0,
+    longest_seconds=5.0,
+    left_out=("LightGBM rf, multiclass",),
+)
+
+
+DATA_NOTE = (
+    "features: standard normal; labels ranked by a random two-layer tanh network of the features "
+    "plus normal noise of half a unit on every label's score, so that trees have real structure "
+    "to find, never end pure early, and are nearly full at depth 8; seeds 0 (training) and 1"
+)
+
+
+def synthetic(
+    shape: Shape, n_samples: int, seed: int
+) -> tuple[NDArray, NDArray]:  # float32 (n_samples, n_features), float32 (n_samples, n_labels)
+    """Draw features, and the positions of labels whose scores are a noisy function of them."""
+    fixed, rng = np.random.default_rng(_FUNCTION_SEED), np.random.default_rng(seed)
+    n_features, n_labels = shape
+    hidden = fixed.standard_normal((n_features, 2 * n_features)) / np.sqrt(n_features)
+    output = fixed.standard_normal((2 * n_features, n_labels))
+    features = rng.standard_normal((n_samples, n_features), np.float32)
+    positions = np.empty((n_samples, n_labels), np.float32)
+    for start in range(0, n_samples, 100_000):  # the hidden layer of a million rows is large
+        block = features[start : start + 100_000]
+        score = np.tanh(block @ hidden) @ output
+        score += rng.standard_normal(score.shape) / 2
+        positions[start : start + 100_000] = np.argsort(np.argsort(-score, 1), 1) + 1
+    return features, positions

@@ -1,0 +1,102 @@
+"""What people read of a document of measurements: lines, and the Markdown tables of the README."""
+
+from typing import Any
+
+from lrrf_jax.benchmarks import engines as names
+
+_TITLES = {"predict": "Predict", "fit": "Fit"}
+
+
+def duration(seconds: float) -> str:
+    """Write a time with three digits and a fitting unit.
+
+    >>> duration(0.0000314), duration(0.0421), duration(12.34)
+    ('31.4 us', '42.1 ms', '12.3 s')
+    """
+    for unit, size in (("s", 1.0), ("ms", 1e-3)):
+        if seconds >= size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds / 1e-6:.3g} us"
+
+
+def lines(cell: dict[str, Any]) -> list[str]:
+    """Write one cell as lines of text: engine, threads, time, times that ours is as fast."""
+    width = max(len(entry["engine"]) for entry in cell["engines"])
+    out = []
+    for entry in sorted(cell["engines"], key=lambda entry: entry["threads"]):
+        ratio = f"{entry['ratio']:8.2f}x" if "ratio" in entry else " " * 9
+        per_tree = ""
+        if cell["kind"] == "predict":
+            per_tree = f"  {entry['median_s'] / cell['rows'] * 1e9:11.1f} ns a row"
+        out.append(
+            f"  {entry['engine']:<{width}}  {entry['threads']} threads  "
+            f"{duration(entry['median_s']):>8}{ratio}{per_tree}  ({entry['rounds']} rounds, "
+            f"{entry['cores_used']:.1f} cores)"
+        )
+    out += [f"  {name}: {why}" for name, why in cell["skipped"].items()]
+    unequal = {n: share for n, share in cell.get("rows_ranked_alike", {}).items() if share < 1}
+    out += [f"  RANKS DIFFER from {name}: {share:.2%} alike" for name, share in unequal.items()]
+    return out
+
+
+def markdown(document: dict[str, Any]) -> str:
+    """Write the tables of a document: times as fast as each peer, and the bars."""
+    parts = [_hardware_line(document)]
+    for kind, title in _TITLES.items():
+        for threads in sorted({1, document["hardware"]["cores"]}):
+            table = _table(document, kind, threads)
+            if table:
+                cores = "one thread" if threads == 1 else f"{threads} threads"
+                parts.append(f"{title}, {cores}:\n\n{table}")
+    if document["bars"]:
+        parts.append(_bars(document["bars"]))
+    return "\n\n".join(parts)
+
+
+def _hardware_line(document: dict[str, Any]) -> str:
+    machine, versions = document["hardware"], document["versions"]
+    peers = ", ".join(
+        f"{name} {versions[name]}"
+        for name in ("jax", "scikit-learn", "onnxruntime", "treelite", "lightgbm")
+        if versions.get(name, "not installed") != "not installed"
+    )
+    return (
+        f"{document['what']}. {machine['processor']}, {machine['cores']} cores; {peers}; "
+        f"{document['created'][:10]}."
+    )
+
+
+def _rows_of(cells: list[list[str]]) -> str:
+    return "\n".join(f"| {' | '.join(row)} |" for row in cells)
+
+
+def _table(document: dict[str, Any], kind: str, threads: int) -> str:
+    cells = [cell for cell in document["cells"] if cell["kind"] == kind]
+    peers: list[str] = []
+    for cell in cells:
+        for entry in cell["engines"]:
+            new = entry["engine"] not in (names.OURS, *peers)
+            if entry["threads"] == threads and new:
+                peers.append(entry["engine"])
+    rows = []
+    for cell in cells:
+        timed = {e["engine"]: e for e in cell["engines"] if e["threads"] == threads}
+        if names.OURS not in timed:
+            continue
+        row = [f"d {cell['n_features']}, m {cell['n_labels']}", f"{cell['rows']:,}"]
+        row.append(duration(timed[names.OURS]["median_s"]))
+        for peer in peers:
+            row.append(f"{timed[peer]['ratio']:.3g}x" if peer in timed else "-")
+        rows.append(row)
+    if not rows:
+        return ""
+    head = ["shape", "rows", names.OURS, *peers]
+    return _rows_of([head, ["---", *["---:"] * (len(head) - 1)], *rows])
+
+
+def _bars(bars: list[dict[str, Any]]) -> str:
+    rows = [["bar", "case", "required", "measured", ""], ["---"] * 5]
+    for bar in bars:
+        held = "held" if bar["held"] else "**missed**"
+        rows.append([bar["bar"], bar["case"], bar["required"], f"{bar['figure']:g}", held])
+    return _rows_of(rows)

@@ -1,0 +1,262 @@
+"""Run a plan cell by cell into one JSON-able document, which can be taken up again."""
+
+import datetime
+import importlib.metadata
+import math
+import os
+import pathlib
+import platform
+import sys
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import jax
+import numpy as np
+
+from lrrf_jax.benchmarks import bars, engines
+from lrrf_jax.benchmarks.cases import DATA_NOTE, Plan, Shape, synthetic
+from lrrf_jax.benchmarks.timing import Engine, Timing, n_cores, time_in_turn
+
+KINDS = ("predict", "fit")
+_PACKAGES = ("jax", "jaxlib", "numpy", "scikit-learn", "onnxruntime", "treelite", "lightgbm")
+_CHECKED_ROWS = 10_000
+_LEAST_ROWS_TO_GUESS_FROM = 10_000
+_EXPECTED_GROWTH = 1.15  # of a time from one number of rows to the next, over linear
+
+
+class Cell:
+    """One table shape and size, fitted or predicted; its place in the document."""
+
+    def __init__(self, kind: str, shape: Shape, rows: int) -> None:
+        self.kind, self.shape, self.rows = kind, shape, rows
+
+    @property
+    def name(self) -> str:
+        """What progress lines call it."""
+        return f"{self.kind} {self.shape.name} {self.rows} rows"
+
+    def matches(self, entry: dict[str, Any]) -> bool:
+        """Whether an entry of a document is about this cell."""
+        return (entry["kind"], entry["shape"], entry["rows"]) == (
+            self.kind,
+            self.shape.name,
+            self.rows,
+        )
+
+
+def cells_of(plan: Plan, kinds: Iterable[str] = KINDS) -> list[Cell]:
+    """List the cells of a plan in the order of their running."""
+    rows = {"predict": plan.predict_rows, "fit": plan.fit_rows}
+    return [Cell(kind, shape, n) for shape in plan.shapes for kind in kinds for n in rows[kind]]
+
+
+def measure(
+    plan: Plan,
+    *,
+    kinds: Iterable[str] = KINDS,
+    c_source: pathlib.Path | None = None,
+    document: dict[str, Any] | None = None,
+    on_cell: Callable[[dict[str, Any], str], None] = lambda document, cell: None,
+) -> dict[str, Any]:
+    """Measure every cell of a plan, side by side with the peers that are installed.
+
+    Parameters
+    ----------
+    plan
+        What to run.
+    kinds
+        "predict", "fit", or both.
+    c_source
+        The C yardstick; without it that row is left out.
+    document
+        An earlier result of this machine: cells that it holds are kept.
+    on_cell
+        Called after each cell with the document so far and the cell's name.
+
+    Returns
+    -------
+    dict
+        ``what``, ``created``, ``versions``, ``hardware``, ``settings``, ``notes``, ``cells``,
+        ``bars``; see `lrrf_jax.benchmarks.report` for tables of it.
+    """
+    document = document or new_document(plan)
+    threads = (1, n_cores()) if n_cores() > 1 else (1,)
+    for shape in plan.shapes:
+        wanted = [
+            cell
+            for cell in cells_of(plan, kinds)
+            if cell.shape == shape and not any(map(cell.matches, document["cells"]))
+        ]
+        if not wanted:
+            continue
+        ranker, training = None, None
+        for cell in wanted:
+            if cell.kind == "predict" and ranker is None:
+                training = synthetic(shape, plan.training_rows, seed=0)
+                ranker = engines.prediction_forest(shape, plan, training)
+            document["cells"].append(
+                _measure_predict(cell, plan, threads, document, ranker, training, c_source)
+                if cell.kind == "predict"
+                else _measure_fit(cell, plan, threads, document)
+            )
+            document["bars"] = bars.judge(document)
+            on_cell(document, cell.name)
+    return document
+
+
+def new_document(plan: Plan) -> dict[str, Any]:
+    """Start a document: versions, machine, settings, and how to read the rest."""
+    versions = {"python": platform.python_version()}
+    for package in ("lrrf_jax", *_PACKAGES):
+        try:
+            versions[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            versions[package] = "not installed"
+    return {
+        "what": f"{plan.n_trees} trees of depth {plan.max_depth}; seconds a call, wall clock",
+        "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "versions": versions,
+        "hardware": hardware(),
+        "settings": {
+            "n_trees": plan.n_trees,
+            "max_depth": plan.max_depth,
+            "rounds": plan.rounds,
+            "cell_seconds": plan.cell_seconds,
+            "longest_seconds": plan.longest_seconds,
+            "prediction forest": f"grown on {plan.training_rows} rows with at most "
+            f"{plan.max_bins} thresholds a feature",
+        },
+        "notes": {
+            "data": DATA_NOTE,
+            "timing": "all engines of a cell in turn, in one process, once a round; medians over "
+            "rounds; an engine that takes more than a third of cell_seconds runs once; calls "
+            "under 4 ms are repeated within a sample",
+            "threads": "1: the calling thread and those it starts are bound to one core, and "
+            "every peer is told to use one; cores_used is processor time over wall-clock time",
+            "ratio": "times as fast: the peer's median over that of lrrf_jax with as many "
+            "threads; ratio_of_rounds is the median of the ratios within rounds",
+            "engines": engines.NOTES,
+        },
+        "cells": [],
+        "bars": [],
+    }
+
+
+def hardware() -> dict[str, Any]:
+    """Describe the machine."""
+    model, memory = platform.processor() or platform.machine(), None
+    if os.path.exists("/proc/cpuinfo"):
+        with open("/proc/cpuinfo") as lines:
+            for line in lines:
+                if line.startswith("model name"):
+                    model = line.split(":", 1)[1].strip()
+                    break
+    if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
+        memory = round(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30, 1)
+    return {
+        "processor": model,
+        "cores": n_cores(),
+        "memory_gib": memory,
+        "system": f"{platform.system()} {platform.machine()}",
+        "device": jax.devices()[0].device_kind,
+        "load_at_start": round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None,
+    }
+
+
+def _measure_predict(cell, plan, threads, document, ranker, training, c_source):
+    features, _ = synthetic(cell.shape, cell.rows, seed=1)
+    peers, ranks = engines.predict_engines(ranker, features, training, plan, threads, c_source)
+    entry = _measure(cell, plan, document, peers)
+    rows = features[:_CHECKED_ROWS]
+    if ranks:
+        expected = ranker.predict(rows)
+        entry["rows_ranked_alike"] = {
+            name: round(float((rank(rows) == expected).all(axis=1).mean()), 6)
+            for name, rank in ranks.items()
+        }
+    return entry
+
+
+def _measure_fit(cell, plan, threads, document):
+    features, positions = synthetic(cell.shape, cell.rows, seed=0)
+    return _measure(cell, plan, document, engines.fit_engines(features, positions, plan, threads))
+
+
+def _measure(cell: Cell, plan: Plan, document: dict[str, Any], peers: engines.Peers):
+    chosen, skipped = [], dict(peers.skipped)
+    for engine in peers.engines:
+        expected = _expected_seconds(cell, engine, document)
+        if expected > plan.longest_seconds:
+            skipped[f"{engine.name}, {engine.n_threads} threads"] = (
+                f"not run: would take about {expected:.0f} s"
+                if math.isfinite(expected)
+                else "not run: too long at fewer rows already"
+            )
+        else:
+            chosen.append(engine)
+    start = time.perf_counter()
+    timings = time_in_turn(chosen, rounds=plan.rounds, cell_seconds=plan.cell_seconds)
+    return {
+        "kind": cell.kind,
+        "shape": cell.shape.name,
+        "n_features": cell.shape.n_features,
+        "n_labels": cell.shape.n_labels,
+        "rows": cell.rows,
+        "took_seconds": round(time.perf_counter() - start, 1),
+        "engines": [_engine_entry(engine, timings) for engine in chosen],
+        "skipped": skipped,
+    }
+
+
+def _expected_seconds(cell: Cell, engine: Engine, document: dict[str, Any]) -> float:
+    """Guess from the next smaller cell of the same shape, if that is not all fixed costs.
+
+    An engine that was left out there is left out again; 0 where nothing is known.
+    """
+    smaller = [
+        entry
+        for entry in document["cells"]
+        if (entry["kind"], entry["shape"]) == (cell.kind, cell.shape.name)
+        and _LEAST_ROWS_TO_GUESS_FROM <= entry["rows"] < cell.rows
+    ]
+    if not smaller:
+        return 0.0
+    before = max(smaller, key=lambda entry: entry["rows"])
+    timed = bars.engine_of(before, *engine.key)
+    if timed is None:
+        return math.inf
+    return timed["median_s"] * (cell.rows / before["rows"]) * _EXPECTED_GROWTH
+
+
+def _engine_entry(engine: Engine, timings: dict[tuple[str, int], Timing]) -> dict[str, Any]:
+    timing = timings[engine.key]
+    entry = {
+        "engine": engine.name,
+        "threads": engine.n_threads,
+        "median_s": _rounded(timing.median),
+        "least_s": _rounded(min(timing.seconds)),
+        "rounds": len(timing.seconds),
+        "cores_used": round(timing.cores_used, 2),
+        "first_call_s": _rounded(timing.first_seconds),
+        "seconds": [_rounded(value) for value in timing.seconds],
+    }
+    if engine.compiles:
+        entry["compile_s"] = round(timing.compile_seconds, 3)
+        entry["programs_compiled"] = timing.n_programs
+    ours = timings.get((engines.OURS, engine.n_threads))
+    if ours is not None and engine.key != (engines.OURS, engine.n_threads):
+        entry["ratio"] = round(timing.median / ours.median, 3)
+        if len(ours.seconds) == len(timing.seconds):
+            shares = np.array(timing.seconds) / np.array(ours.seconds)
+            entry["ratio_of_rounds"] = round(float(np.median(shares)), 3)
+    return entry
+
+
+def _rounded(seconds: float) -> float:
+    return float(f"{seconds:.4g}")
+
+
+def say(text: str) -> None:
+    """Write a line of progress to stderr."""
+    print(text, file=sys.stderr, flush=True)
