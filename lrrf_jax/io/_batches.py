@@ -59,14 +59,20 @@ def chosen_features(
 
 
 def table_batches(
-    path: str, features: list[str], kept: list[str], batch_rows: int
+    path: str,
+    features: list[str],
+    kept: list[str],
+    batch_rows: int,
+    first: int = 0,
+    stop: int | None = None,
 ) -> Iterator[Batch]:
-    """Yield batches of a file with named columns."""
+    """Yield batches of the rows ``first..stop-1`` of a file with named columns."""
     delimiter = DELIMITERS.get(suffix_of(path))
     rows = Rows(path, (lambda row: csv_line(path, delimiter, row)) if delimiter else None)
-    done = 0
-    for table in _regrouped(tables(path, features, kept, batch_rows), batch_rows):
-        X = _feature_matrix(table, features, rows._replace(first=done))
+    done = first
+    pieces = tables(path, features, kept, batch_rows, first, stop)
+    for table in _regrouped(pieces, batch_rows):
+        X = feature_matrix(table, features, rows._replace(first=done))
         done += len(X)
         yield X, table.select(kept) if kept else None
     if done == 0:
@@ -103,7 +109,7 @@ def _as_text(table: pa.Table) -> pa.Table:
     return table.cast(pa.schema([(name, pa.string()) for name in table.column_names]))
 
 
-def _feature_matrix(table: pa.Table, names: Sequence[str], rows: Rows) -> NDArray:
+def feature_matrix(table: pa.Table, names: Sequence[str], rows: Rows) -> NDArray:
     """Convert columns to float32 (n_rows, n_features), C-contiguous."""
     columns = np.empty((len(names), table.num_rows), np.float32)
     for j, name in enumerate(names):
@@ -121,6 +127,8 @@ def array_batches(
     features: str | Sequence[str] | None,
     keep: str | Sequence[str],
     batch_rows: int,
+    first: int = 0,
+    stop: int | None = None,
 ) -> Iterator[Batch]:
     """Check an npy or npz file against the model, then yield its batches."""
     if keep:
@@ -150,14 +158,19 @@ def array_batches(
         )
     if n_rows == 0:
         raise no_rows(path)
-    return _checked_arrays(path, order, names, batch_rows)
+    return _checked_arrays(path, order, names, batch_rows, first, stop)
 
 
 def _checked_arrays(
-    path: str, order: list[int] | None, names: list[str] | None, batch_rows: int
+    path: str,
+    order: list[int] | None,
+    names: list[str] | None,
+    batch_rows: int,
+    first: int,
+    stop: int | None,
 ) -> Iterator[Batch]:
-    done = 0
-    for piece in arrays(path, batch_rows):
+    done = first
+    for piece in arrays(path, batch_rows, first, stop):
         rows = Rows(path, first=done)
         done += len(piece)
         with np.errstate(over="ignore"):

@@ -34,17 +34,22 @@ def ranking_table(positions: NDArray, labels: Sequence[str], kept: pa.Table | No
     >>> ranking_table(np.array([[2, 1]], np.int32), ["a", "b"], None).to_pydict()
     {'a': [2], 'b': [1]}
     """
+    names = output_names(labels, kept.column_names if kept is not None else [])
+    columns = [*(kept.columns if kept is not None else [])]
+    columns += [pa.array(np.ascontiguousarray(column)) for column in positions.T]
+    return pa.table(columns, names=names)
+
+
+def output_names(labels: Sequence[str], kept: Sequence[str]) -> list[str]:
+    """Return the kept columns, then the labels; InputError where a name would be there twice."""
     names = [str(label) for label in labels]
-    before = kept.column_names if kept is not None else []
-    both = [name for name in before if name in names]
+    both = [name for name in kept if name in names]
     if both:
         raise InputError(
             f"the kept column {both[0]!r} is called like a label, which names a column of the "
             "output too. Rename it, or do not keep it."
         )
-    columns = [*(kept.columns if kept is not None else [])]
-    columns += [pa.array(np.ascontiguousarray(positions[:, j])) for j in range(len(names))]
-    return pa.table(columns, names=[*before, *names])
+    return [*kept, *names]
 
 
 class TableWriter:

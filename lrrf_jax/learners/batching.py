@@ -1,7 +1,6 @@
 """Rows in batches of a few sizes, so that any mix of batch sizes needs a few programs only."""
 
 import concurrent.futures
-import os
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +8,7 @@ import jax
 import numpy as np
 from jax import lax
 
+from lrrf_jax._threads import thread_count
 from lrrf_jax._typing import NDArray
 
 SMALL_SIZES = (1, 8, 64)
@@ -71,7 +71,7 @@ def map_rows(
         return result
 
     run(pieces[0])  # alone, so that a program is compiled once
-    if len(pieces) > 2 and (n_threads := len(os.sched_getaffinity(0))) > 1:
+    if len(pieces) > 2 and (n_threads := thread_count()) > 1:
         with concurrent.futures.ThreadPoolExecutor(n_threads) as pool:
             list(pool.map(run, pieces[1:]))
     else:

@@ -1,0 +1,141 @@
+"""Rankings for Arrow batches: the one function that other engines call."""
+
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from lrrf_jax._tabular import Rows, match_columns, unique_names
+from lrrf_jax._typing import NDArray
+from lrrf_jax._validation import InputError
+from lrrf_jax.io._batches import chosen_features, feature_matrix
+from lrrf_jax.io.table_writer import output_names
+
+ArrowRows = TypeVar("ArrowRows", pa.RecordBatch, pa.Table)
+_SOURCE = "batch"  # what messages call the rows: they come from no file that could be named
+
+
+def predict_arrow(
+    ranker: Any,
+    batch: ArrowRows,
+    *,
+    keep: str | Sequence[str] = (),
+    features: str | Sequence[str] | None = None,
+    pad_to: int | None = None,
+) -> ArrowRows:
+    """Rank all labels for each row of an Arrow batch.
+
+    Spark's ``mapInArrow``, Dask's ``map_partitions``, Ray Data and the like hand over Arrow
+    batches; ``scripts/recipes/`` shows how they call this.
+
+    Parameters
+    ----------
+    ranker : fitted LabelRanker
+        What :func:`lrrf_jax.load` or ``fit`` returns.
+    batch : pyarrow.RecordBatch or pyarrow.Table
+        Columns of numbers, bools, decimals, or text that reads as numbers; null and NaN are
+        missing values. The features are found by the names that the model was trained with, in
+        any order, among other columns. Where it has no names, all columns but those that are
+        kept are the features, in order. No rows are fine.
+    keep : str or sequence of str
+        Columns to hand through unchanged, as names or shell globs.
+    features : str or sequence of str, optional
+        Columns to use as the features instead: names or globs, in the order of the batch.
+    pad_to : int, optional
+        Compute at least as many rows, the rest of them zeros that are cut off again. Batches of
+        at most this size then share one compiled program.
+
+    Returns
+    -------
+    pyarrow.RecordBatch or pyarrow.Table, as ``batch`` is
+        The kept columns, then a column a label with its position, int32, 1 = best. Its schema
+        is that of :func:`ranking_schema`, whatever the rows.
+
+    Raises
+    ------
+    InputError
+        Where a column is not there, is there twice, or holds text or an infinity, or a kept
+        column is called like a label.
+
+    Notes
+    -----
+    Kept columns are not copied, and may hold anything. Features are copied once to rows of
+    float32. May be called from several threads.
+
+    Examples
+    --------
+    >>> from lrrf_jax import RandomForestLabelRanker
+    >>> ranker = RandomForestLabelRanker(n_estimators=2, max_depth=2, random_state=0)
+    >>> ranker = ranker.fit([[0.0], [1.0]] * 9, [[1, 2], [2, 1]] * 9, feature_names=["width"],
+    ...                     labels=["a", "b"])
+    >>> batch = pa.record_batch({"id": ["x7", "x8"], "width": [1, 0]})
+    >>> predict_arrow(ranker, batch, keep="id").to_pydict()
+    {'id': ['x7', 'x8'], 'a': [2, 1], 'b': [1, 2]}
+    """
+    if not isinstance(batch, pa.RecordBatch | pa.Table):
+        raise InputError(
+            f"batch must be a pyarrow RecordBatch or Table; it is a {type(batch).__name__}. "
+            "Convert a pandas DataFrame with pyarrow.RecordBatch.from_pandas."
+        )
+    schema, kept, chosen = _columns(ranker, batch.schema, keep, features)
+    table = batch if isinstance(batch, pa.Table) else pa.Table.from_batches([batch])
+    ranks = _ranks(ranker, feature_matrix(table, chosen, Rows(_SOURCE)), pad_to)
+    columns: list[Any] = [batch.column(name) for name in kept]
+    columns += [pa.array(np.ascontiguousarray(column)) for column in ranks.T]
+    return type(batch).from_arrays(columns, schema=schema)
+
+
+def ranking_schema(
+    ranker: Any,
+    schema: pa.Schema,
+    *,
+    keep: str | Sequence[str] = (),
+    features: str | Sequence[str] | None = None,
+) -> pa.Schema:
+    """Return the schema of what :func:`predict_arrow` makes of batches of a schema.
+
+    For engines that want to know it beforehand. No model runs.
+
+    Raises
+    ------
+    InputError
+        Where a column is not there or is there twice, or a kept column is called like a label.
+    """
+    return _columns(ranker, schema, keep, features)[0]
+
+
+def _columns(
+    ranker: Any,
+    schema: pa.Schema,
+    keep: str | Sequence[str],
+    features: str | Sequence[str] | None,
+) -> tuple[pa.Schema, list[str], list[str]]:
+    """Return the schema of the output, and the columns that are kept and that are features."""
+    names = unique_names(_SOURCE, schema.names)
+    kept = match_columns(_SOURCE, names, keep, "keep")
+    known = getattr(ranker, "feature_names_in_", None)
+    if known is None and features is None:
+        chosen = [name for name in names if name not in kept]
+        if len(chosen) != ranker.n_features_in_:
+            raise InputError(
+                f"{_SOURCE}: the model was trained without feature names, and takes "
+                f"{ranker.n_features_in_} features in order; there are {len(chosen)} columns "
+                "that are not kept. Say which are the features, with features=."
+            )
+    else:
+        trained = None if known is None else [str(name) for name in known]
+        chosen = chosen_features(_SOURCE, names, trained, ranker.n_features_in_, features)
+    output = output_names(ranker.labels_, kept)
+    fields = [schema.field(name) for name in kept]
+    fields += [pa.field(name, pa.int32()) for name in output[len(kept) :]]
+    return pa.schema(fields), kept, chosen
+
+
+def _ranks(ranker: Any, X: NDArray, pad_to: int | None) -> NDArray:
+    n_rows = len(X)
+    if n_rows == 0:
+        return np.empty((0, len(ranker.labels_)), np.int32)
+    if pad_to is not None and n_rows < pad_to:
+        X = np.concatenate([X, np.zeros((pad_to - n_rows, X.shape[1]), X.dtype)])
+    return ranker.predict(X)[:n_rows]
