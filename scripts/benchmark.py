@@ -3,7 +3,7 @@
     python scripts/benchmark.py                          # everything, some 15 minutes
     python scripts/benchmark.py --only predict --shapes d16m10 --rows 10000 --output /tmp/b.json
     python scripts/benchmark.py --resume                 # go on where the last run was stopped
-    python scripts/benchmark.py --report                 # table and plot of the JSON, no runs
+    python scripts/benchmark.py --plot benchmarks/benchmark.png  # table and plot, no runs
 
 Ratios within one run are what counts, on a machine that others use too. Peers that are not
 installed (pip install '.[benchmark]') are left out, and said to be.
@@ -16,9 +16,12 @@ import pathlib
 import sys
 import time
 
-from lrrf_jax.benchmarks import FULL, QUICK, Plan, measure, report
+from lrrf_jax.benchmarks import FULL, QUICK, Plan, measure, plot, report
+from lrrf_jax.benchmarks.apart import measure_apart
 from lrrf_jax.benchmarks.session import KINDS, cells_of
 
+PARTS = (*KINDS, "apart")
+PARTS_HELP = "apart: memory, cold starts and program counts, each in a process of its own"
 C_SOURCE = pathlib.Path(__file__).with_name("bitslice_reference.c")
 
 
@@ -46,7 +49,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--output", type=pathlib.Path, default="benchmarks/benchmark.json")
-    parser.add_argument("--only", choices=KINDS, nargs="+", default=KINDS)
+    parser.add_argument("--only", choices=PARTS, nargs="+", default=PARTS, help=PARTS_HELP)
     parser.add_argument("--shapes", nargs="+", metavar="dDmM", help="default: d16m10 d9m5 d70m4")
     parser.add_argument("--rows", type=int, nargs="+", help="default: 1 to a million")
     parser.add_argument("--rounds", type=int, help=f"at most; default {FULL.rounds}")
@@ -55,26 +58,53 @@ def main() -> None:
     parser.add_argument("--without", nargs="+", metavar="ENGINE", help="engines to leave out")
     parser.add_argument("--quick", action="store_true", help="one shape, small tables")
     parser.add_argument("--resume", action="store_true", help="keep what OUTPUT holds")
-    parser.add_argument("--report", action="store_true", help="make table and plot from OUTPUT")
+    parser.add_argument("--plot", type=pathlib.Path, metavar="PNG", help="draw OUTPUT; no runs")
     options = parser.parse_args()
-    if options.report:
-        print(report.markdown(json.loads(options.output.read_text())))
+    if options.plot:
+        document = json.loads(options.output.read_text())
+        plot.draw(document, options.plot)
+        print(report.markdown(document))
         return
     plan, document = plan_of(options), None
     if options.resume and options.output.exists():
         document = json.loads(options.output.read_text())
-    n_cells, start = len(cells_of(plan, options.only)), time.monotonic()
+    kinds, start = [part for part in options.only if part in KINDS], time.monotonic()
+    minutes = estimated_minutes(plan, options.only)
+    say(f"{len(cells_of(plan, kinds))} cells; about {minutes:.0f} minutes at most")
 
-    def tell(document: dict, cell: str) -> None:
+    def keep(document: dict, part: str) -> None:
         options.output.parent.mkdir(exist_ok=True)
         options.output.write_text(json.dumps(document, indent=1) + "\n")
-        seconds = time.monotonic() - start
-        print(f"{seconds:5.0f} s  {cell}", file=sys.stderr, flush=True)
-        print("\n".join(report.lines(document["cells"][-1])), file=sys.stderr, flush=True)
+        say(f"{time.monotonic() - start:5.0f} s  {part}")
 
-    print(f"{n_cells} cells", file=sys.stderr)
-    document = measure(plan, kinds=options.only, c_source=C_SOURCE, document=document, on_cell=tell)
+    def keep_cell(document: dict, cell: str) -> None:
+        keep(document, cell)
+        say("\n".join(report.lines(document["cells"][-1])))
+
+    document = measure(
+        plan,
+        kinds=kinds,
+        c_source=C_SOURCE,
+        document=document,
+        on_cell=keep_cell,
+    )
+    if "apart" in options.only:
+        measure_apart(plan, document, on_part=keep)
     print(report.markdown(document))
+
+
+def estimated_minutes(plan: Plan, parts: list[str]) -> float:
+    """Add up what the settings allow and what compiling and slow first calls took on two cores."""
+    seconds = 0.0
+    for cell in cells_of(plan, [part for part in parts if part in KINDS]):
+        seconds += plan.cell_seconds * min(1.0, cell.rows / 10_000) + 8
+    if "apart" in parts:
+        seconds += 25 * len(plan.shapes) + 100
+    return seconds / 60
+
+
+def say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ which ``report`` and ``plot`` make what people read.
 """
 
 from lrrf_jax.benchmarks import report
-from lrrf_jax.benchmarks.cases import FULL, QUICK, Plan, Shape
+from lrrf_jax.benchmarks.cases import FULL, QUICK, THOROUGH, Plan, Shape
 from lrrf_jax.benchmarks.session import measure
 
-__all__ = ["FULL", "QUICK", "Plan", "Shape", "measure", "report"]
+__all__ = ["FULL", "QUICK", "THOROUGH", "Plan", "Shape", "measure", "report"]

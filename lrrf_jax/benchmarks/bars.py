@@ -1,6 +1,5 @@
 """The bars of the design, and whether a document of measurements holds them."""
 
-import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -135,10 +134,10 @@ def _growth(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _programs(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    for entry in document.get("programs", []):
+    for entry in _done(document, "programs"):
         bar = f"programs compiled by {entry['calls']} calls of predict of mixed sizes"
         yield _bar(bar, entry["shape"], entry["programs"], 12, at_least=False)
-    for entry in document.get("cold_start", []):
+    for entry in _done(document, "cold_start"):
         bar = "fit 150 rows, cold: seconds of compilation (or a cache on by default)"
         judged = _bar(bar, entry["shape"], entry["compile_s"], 2.0, at_least=False)
         if not judged["held"] and entry.get("second_start_compile_s") is not None:
@@ -150,6 +149,5 @@ def _programs(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
         yield judged
 
 
-def finite(value: float) -> bool:
-    """Whether a figure can be drawn on a logarithmic axis."""
-    return math.isfinite(value) and value > 0
+def _done(document: dict[str, Any], part: str) -> list[dict[str, Any]]:
+    return [entry for entry in document.get(part, []) if "failed" not in entry]

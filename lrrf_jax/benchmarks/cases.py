@@ -60,15 +60,25 @@ class Plan:
 
 
 FULL = Plan()
+# For any machine, a few minutes.
+THOROUGH = Plan(
+    shapes=(Shape(16, 10),),
+    predict_rows=(1, 100, 10_000, 100_000),
+    fit_rows=(150, 11_000, 100_000),
+    rounds=5,
+    cell_seconds=8.0,
+    longest_seconds=10.0,
+)
+# Less than a minute.
 QUICK = Plan(
     shapes=(Shape(16, 10),),
     predict_rows=(1, 100, 10_000),
-    fit_rows=(150, 2_000),
+    fit_rows=(2_000,),
     training_rows=2_000,
     rounds=5,
     cell_seconds=3.0,
     longest_seconds=5.0,
-    left_out=("LightGBM rf, multiclass",),
+    left_out=("lrrf_jax, default", "LightGBM rf, multiclass"),
 )
 
 

@@ -1,13 +1,15 @@
 """Who does the work of a cell: this library, and every peer that is installed."""
 
-import contextlib
 import dataclasses
+import functools
 import importlib
+import math
 import pathlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from sklearn.ensemble import RandomForestClassifier
 
 from lrrf_jax._typing import NDArray
 from lrrf_jax.benchmarks import c_reference, equal_forest
@@ -15,7 +17,6 @@ from lrrf_jax.benchmarks.c_reference import NotAvailable
 from lrrf_jax.benchmarks.cases import Plan, Shape
 from lrrf_jax.benchmarks.timing import Engine
 from lrrf_jax.learners import RandomForestLabelRanker
-from lrrf_jax.learners.lr_rf import resolve_max_features
 
 OURS = "lrrf_jax"
 OURS_DEFAULT = "lrrf_jax, default"
@@ -51,23 +52,26 @@ NOTES = {
 class Peers:
     """Engines that were built, and why others were not."""
 
-    engines: list[Engine]
-    skipped: dict[str, str]
+    left_out: tuple[str, ...]
+    engines: list[Engine] = dataclasses.field(default_factory=list)
+    skipped: dict[str, str] = dataclasses.field(default_factory=dict)
 
-    @contextlib.contextmanager
-    def trying(self, name: str) -> Iterator[None]:
-        """Note why an engine cannot be had, and go on without it."""
+    def build(self, name: str, add: Callable[[], None]) -> None:
+        """Call what adds an engine; note why it cannot be had, and go on without it."""
+        if name in self.left_out:
+            return
         try:
-            yield
-        except (ImportError, NotAvailable) as error:
+            add()
+        except NotAvailable as error:
             self.skipped[name] = str(error)
 
 
-def _import(module: str, name: str) -> Any:
+def _import(module: str) -> Any:
     try:
         return importlib.import_module(module)
     except ImportError:
-        raise NotAvailable(f"{name} is not installed") from None
+        package = module.partition(".")[0]
+        raise NotAvailable(f"{package} is not installed (extra: benchmark)") from None
 
 
 def predict_engines(
@@ -79,57 +83,59 @@ def predict_engines(
     c_source: pathlib.Path | None = None,
 ) -> tuple[Peers, dict[str, Callable[[NDArray], NDArray]]]:
     """Build what predicts ``features``; also functions from rows to ranks of equal forests."""
-    peers, ranks = Peers([], {}), {}
-    trees = equal_forest.compact_trees(ranker.forest_)
-    n_features, n_trees = features.shape[1], len(trees)
-    for n in threads:
-        peers.engines.append(Engine(OURS, n, lambda: ranker.predict(features), compiles=True))
-    with peers.trying(SCIKIT_LEARN):
-        for n in threads:
-            model = equal_forest.to_scikit_learn(trees, n_features, n)
-            peers.engines.append(Engine(SCIKIT_LEARN, n, lambda m=model: m.predict(features)))
+    peers, ranks = Peers(plan.left_out), {}
+    n_features, forest = features.shape[1], ranker.forest_
+    trees = functools.cache(lambda: equal_forest.compact_trees(forest))
+
+    def add(name: str, run_on: Callable[[int], Callable[[], Any]], **more: Any) -> None:
+        peers.engines.extend(Engine(name, n, run_on(n), **more) for n in threads)
+
+    def ours() -> None:
+        add(OURS, lambda n: lambda: ranker.predict(features), compiles=True)
+
+    def scikit_learn() -> None:
+        models = {n: equal_forest.to_scikit_learn(trees(), n_features, n) for n in threads}
+        add(SCIKIT_LEARN, lambda n: lambda: models[n].predict(features))
+        model = models[threads[0]]
         ranks[SCIKIT_LEARN] = lambda rows: equal_forest.ranks_of_sums(
-            model.predict(rows).reshape(len(rows), -1) * n_trees
+            model.predict(rows).reshape(len(rows), -1) * forest.n_trees
         )
-    with peers.trying(ONNX):
-        runtime = _import("onnxruntime", "onnxruntime")
-        _import("onnx", "onnx")
-        model_bytes = equal_forest.to_onnx(trees, n_features)
-        for n in threads:
-            session = _onnx_session(runtime, model_bytes, n)
-            peers.engines.append(
-                Engine(ONNX, n, lambda s=session: s.run(None, {"features": features}))
-            )
+
+    def onnx() -> None:
+        _import("onnx")
+        runtime = _import("onnxruntime")
+        model = equal_forest.to_onnx(trees(), n_features)
+        sessions = {n: _onnx_session(runtime, model, n) for n in threads}
+        add(ONNX, lambda n: lambda: sessions[n].run(None, {"features": features}))
         ranks[ONNX] = lambda rows: equal_forest.ranks_of_sums(
-            session.run(None, {"features": rows})[0]
+            sessions[threads[0]].run(None, {"features": rows})[0]
         )
-    with peers.trying(TREELITE):
-        gtil = _import("treelite.gtil", "treelite")
-        tree_model = equal_forest.to_treelite(trees, n_features)
-        for n in threads:
-            peers.engines.append(
-                Engine(TREELITE, n, lambda n=n: gtil.predict(tree_model, features, nthread=n))
-            )
+
+    def treelite() -> None:
+        predict = _import("treelite.gtil").predict
+        model = equal_forest.to_treelite(trees(), n_features)
+        add(TREELITE, lambda n: lambda: predict(model, features, nthread=n))
         ranks[TREELITE] = lambda rows: equal_forest.ranks_of_sums(
-            gtil.predict(tree_model, rows, nthread=1).reshape(len(rows), -1)
+            predict(model, rows, nthread=1).reshape(len(rows), -1)
         )
-    with peers.trying(LIGHTGBM):
+
+    def lightgbm() -> None:
         booster = _lightgbm(plan, *training, threads[-1], multiclass=False)()
-        for n in threads:
-            peers.engines.append(
-                Engine(
-                    LIGHTGBM,
-                    n,
-                    lambda n=n: booster.predict(features, raw_score=True, num_threads=n),
-                )
-            )
-    with peers.trying(C_REFERENCE):
+        add(
+            LIGHTGBM,
+            lambda n: lambda: booster.predict(features, raw_score=True, num_threads=n),
+        )
+
+    def in_c() -> None:
         if c_source is None:
             raise NotAvailable("its source comes with the repository only")
-        ranks[C_REFERENCE] = c_reference.c_ranker(
-            c_reference.compile_source(c_source), ranker.forest_
-        )
-        peers.engines.append(Engine(C_REFERENCE, 1, lambda: ranks[C_REFERENCE](features)))
+        rank = c_reference.c_ranker(c_reference.compile_source(c_source), forest)
+        peers.engines.append(Engine(C_REFERENCE, 1, lambda: rank(features)))
+        ranks[C_REFERENCE] = rank
+
+    builders = {OURS: ours, SCIKIT_LEARN: scikit_learn, ONNX: onnx, TREELITE: treelite}
+    for name, build in (builders | {LIGHTGBM: lightgbm, C_REFERENCE: in_c}).items():
+        peers.build(name, build)
     return peers, ranks
 
 
@@ -145,7 +151,7 @@ def _onnx_session(runtime: Any, model: bytes, n_threads: int) -> Any:
 def _lightgbm(
     plan: Plan, features: NDArray, positions: NDArray, n_threads: int, *, multiclass: bool
 ) -> Callable[[], Any]:
-    lightgbm = _import("lightgbm", "lightgbm")
+    lightgbm = _import("lightgbm")
     n_features, n_labels = features.shape[1], positions.shape[1]
     settings = {
         "boosting": "rf",
@@ -155,7 +161,7 @@ def _lightgbm(
         "max_bin": 63,
         "bagging_fraction": 0.632,
         "bagging_freq": 1,
-        "feature_fraction_bynode": resolve_max_features("log2+1", n_features) / n_features,
+        "feature_fraction_bynode": _n_candidates(n_features) / n_features,
         "min_data_in_leaf": 1,
         "min_sum_hessian_in_leaf": 0.0,
         "num_threads": n_threads,
@@ -175,43 +181,48 @@ def _lightgbm(
     return fit
 
 
+def _n_candidates(n_features: int) -> int:
+    """Candidate features a node, as RandomForestLabelRanker has it by default."""
+    return int(math.log2(n_features)) + 1
+
+
 def fit_engines(
     features: NDArray, positions: NDArray, plan: Plan, threads: tuple[int, ...]
 ) -> Peers:
     """Build what grows a forest on a table."""
-    peers = Peers([], {})
-
-    def ours(**parameters: Any) -> Callable[[], Any]:
-        ranker = RandomForestLabelRanker(
-            plan.n_trees, max_depth=plan.max_depth, random_state=0, **parameters
-        )
-        return lambda: ranker.fit(features, positions)
-
+    peers = Peers(plan.left_out)
+    forest: dict[str, Any] = {
+        "n_estimators": plan.n_trees,
+        "max_depth": plan.max_depth,
+        "random_state": 0,
+    }
     top_label = positions.argmin(1)
-    for n in threads:
-        peers.engines.append(Engine(OURS, n, ours(purity="top-label"), compiles=True))
-        peers.engines.append(Engine(OURS_DEFAULT, n, ours(), compiles=True))
-    with peers.trying(SCIKIT_LEARN):
-        ensemble = _import("sklearn.ensemble", "scikit-learn")
-        for n in threads:
-            forest = ensemble.RandomForestClassifier(
-                plan.n_trees,
-                criterion="entropy",
-                max_depth=plan.max_depth,
-                max_features=resolve_max_features("log2+1", features.shape[1]),
-                n_jobs=n,
-                random_state=0,
-            )
-            peers.engines.append(
-                Engine(SCIKIT_LEARN, n, lambda f=forest: f.fit(features, top_label))
-            )
-    for name, multiclass in ((LIGHTGBM, False), (LIGHTGBM_MULTICLASS, True)):
-        if name in plan.left_out:
-            continue
-        with peers.trying(name):
-            for n in threads:
-                fit = _lightgbm(plan, features, positions, n, multiclass=multiclass)
-                peers.engines.append(Engine(name, n, fit))
+
+    def add(name: str, run_on: Callable[[int], Callable[[], Any]], **more: Any) -> None:
+        def build() -> None:
+            peers.engines.extend(Engine(name, n, run_on(n), **more) for n in threads)
+
+        peers.build(name, build)
+
+    def ours(**parameters: Any) -> Callable[[int], Callable[[], Any]]:
+        ranker = RandomForestLabelRanker(**forest, **parameters)
+        return lambda n_threads: lambda: ranker.fit(features, positions)
+
+    def scikit_learn(n_threads: int) -> Callable[[], Any]:
+        n_candidates = _n_candidates(features.shape[1])
+        classifier = RandomForestClassifier(
+            **forest, criterion="entropy", max_features=n_candidates, n_jobs=n_threads
+        )
+        return lambda: classifier.fit(features, top_label)
+
+    def lightgbm(multiclass: bool) -> Callable[[int], Callable[[], Any]]:
+        return lambda n: _lightgbm(plan, features, positions, n, multiclass=multiclass)
+
+    add(OURS, ours(purity="top-label"), compiles=True)
+    add(OURS_DEFAULT, ours(), compiles=True)
+    add(SCIKIT_LEARN, scikit_learn)
+    add(LIGHTGBM, lightgbm(multiclass=False))
+    add(LIGHTGBM_MULTICLASS, lightgbm(multiclass=True))
     return peers
 
 

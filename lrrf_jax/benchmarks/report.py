@@ -13,10 +13,9 @@ def duration(seconds: float) -> str:
     >>> duration(0.0000314), duration(0.0421), duration(12.34)
     ('31.4 us', '42.1 ms', '12.3 s')
     """
-    for unit, size in (("s", 1.0), ("ms", 1e-3)):
-        if seconds >= size:
-            return f"{seconds / size:.3g} {unit}"
-    return f"{seconds / 1e-6:.3g} us"
+    units = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+    unit = next((unit for unit, size in units.items() if seconds >= size), "ns")
+    return f"{float(f'{seconds / units[unit]:.3g}'):g} {unit}"
 
 
 def lines(cell: dict[str, Any]) -> list[str]:
@@ -25,12 +24,10 @@ def lines(cell: dict[str, Any]) -> list[str]:
     out = []
     for entry in sorted(cell["engines"], key=lambda entry: entry["threads"]):
         ratio = f"{entry['ratio']:8.2f}x" if "ratio" in entry else " " * 9
-        per_tree = ""
-        if cell["kind"] == "predict":
-            per_tree = f"  {entry['median_s'] / cell['rows'] * 1e9:11.1f} ns a row"
+        per_row = duration(entry["median_s"] / cell["rows"])
         out.append(
             f"  {entry['engine']:<{width}}  {entry['threads']} threads  "
-            f"{duration(entry['median_s']):>8}{ratio}{per_tree}  ({entry['rounds']} rounds, "
+            f"{duration(entry['median_s']):>8}{ratio}  {per_row:>8} a row  ({entry['rounds']} rounds, "
             f"{entry['cores_used']:.1f} cores)"
         )
     out += [f"  {name}: {why}" for name, why in cell["skipped"].items()]
@@ -51,6 +48,22 @@ def markdown(document: dict[str, Any]) -> str:
     if document["bars"]:
         parts.append(_bars(document["bars"]))
     return "\n\n".join(parts)
+
+
+def summary(document: dict[str, Any]) -> str:
+    """Say what machine and versions the lines are of, and what compilation cost."""
+    compiled = [
+        entry
+        for cell in document["cells"]
+        for entry in cell["engines"]
+        if "programs_compiled" in entry
+    ]
+    seconds = sum(entry["compile_s"] for entry in compiled)
+    programs = sum(entry["programs_compiled"] for entry in compiled)
+    return (
+        f"{_hardware_line(document)}\n"
+        f"First calls compile: {programs} programs, {seconds:.1f} s, not in the times above."
+    )
 
 
 def _hardware_line(document: dict[str, Any]) -> str:

@@ -6,7 +6,6 @@ import math
 import os
 import pathlib
 import platform
-import sys
 import time
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from lrrf_jax._validation import InputError
 from lrrf_jax.benchmarks import bars, engines
 from lrrf_jax.benchmarks.cases import DATA_NOTE, Plan, Shape, synthetic
 from lrrf_jax.benchmarks.timing import Engine, Timing, n_cores, time_in_turn
@@ -81,6 +81,7 @@ def measure(
         ``bars``; see `lrrf_jax.benchmarks.report` for tables of it.
     """
     document = document or new_document(plan)
+    require_same_machine(document)
     threads = (1, n_cores()) if n_cores() > 1 else (1,)
     for shape in plan.shapes:
         wanted = [
@@ -105,18 +106,34 @@ def measure(
     return document
 
 
-def new_document(plan: Plan) -> dict[str, Any]:
-    """Start a document: versions, machine, settings, and how to read the rest."""
-    versions = {"python": platform.python_version()}
+def require_same_machine(document: dict[str, Any]) -> None:
+    """Refuse to add to a document of another machine or other versions."""
+    for part, now in (("versions", versions()), ("hardware", hardware())):
+        for name, value in document[part].items():
+            if name != "load_at_start" and now.get(name) != value:
+                raise InputError(
+                    f"The earlier measurements are of another setting: {part}, {name} was "
+                    f"{value!r} and is {now.get(name)!r}. Write to another file."
+                )
+
+
+def versions() -> dict[str, str]:
+    """Versions of Python, this package and those that are measured."""
+    found = {"python": platform.python_version()}
     for package in ("lrrf_jax", *_PACKAGES):
         try:
-            versions[package] = importlib.metadata.version(package)
+            found[package] = importlib.metadata.version(package)
         except importlib.metadata.PackageNotFoundError:
-            versions[package] = "not installed"
+            found[package] = "not installed"
+    return found
+
+
+def new_document(plan: Plan) -> dict[str, Any]:
+    """Start a document: versions, machine, settings, and how to read the rest."""
     return {
         "what": f"{plan.n_trees} trees of depth {plan.max_depth}; seconds a call, wall clock",
         "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "versions": versions,
+        "versions": versions(),
         "hardware": hardware(),
         "settings": {
             "n_trees": plan.n_trees,
@@ -255,8 +272,3 @@ def _engine_entry(engine: Engine, timings: dict[tuple[str, int], Timing]) -> dic
 
 def _rounded(seconds: float) -> float:
     return float(f"{seconds:.4g}")
-
-
-def say(text: str) -> None:
-    """Write a line of progress to stderr."""
-    print(text, file=sys.stderr, flush=True)

@@ -71,9 +71,9 @@ class CompilationCounter:
                 jax.monitoring.register_event_duration_secs_listener(cls._shared._note)
         return cls._shared
 
-    def _note(self, event: str, duration: float, **_: Any) -> None:
+    def _note(self, event: str, duration_secs: float, **_: Any) -> None:
         if event.startswith("/jax/core/compile/"):  # tracing, lowering, compilation
-            self.seconds += duration
+            self.seconds += duration_secs
             self.n_programs += event.endswith("backend_compile_duration")
 
 

@@ -27,7 +27,7 @@ from typing import Annotated, Any
 
 import typer
 
-from lrrf_jax.cli import evaluate, inspect, predict, train
+from lrrf_jax.cli import benchmark, evaluate, inspect, predict, train
 
 INTERRUPTED = 130
 
@@ -38,7 +38,13 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-for _command in (train.train, predict.predict, evaluate.evaluate, inspect.inspect):
+for _command in (
+    train.train,
+    predict.predict,
+    evaluate.evaluate,
+    inspect.inspect,
+    benchmark.benchmark,
+):
     app.command()(_command)
 
 
