@@ -4,7 +4,6 @@ import difflib
 from collections.abc import Sequence
 from typing import Any
 
-import narwhals.stable.v1 as nw
 import numpy as np
 
 from lrrf_jax._typing import NDArray
@@ -13,6 +12,10 @@ from lrrf_jax._validation import InputError
 
 def column_names(table: Any) -> list[str] | None:
     """Names of the columns of a pandas, polars or pyarrow table; ``None`` for other input."""
+    if isinstance(table, np.ndarray):
+        return None
+    import narwhals.stable.v1 as nw  # here, so that arrays need jax, numpy and scikit-learn only
+
     frame = nw.from_native(table, eager_only=True, pass_through=True)
     if not isinstance(frame, nw.DataFrame):
         return None
@@ -74,7 +77,7 @@ def _numbers(X: Any, names: list[str] | None) -> NDArray:
     if hasattr(X, "toarray") and hasattr(X, "nnz"):
         raise InputError("X must be dense; it is a sparse matrix. Convert it with X.toarray().")
     if names is not None:
-        return _frame_numbers(nw.from_native(X, eager_only=True))
+        return _frame_numbers(X)
     try:
         table = np.asarray(X)
     except ValueError as error:
@@ -109,7 +112,10 @@ def _is_number(cell: Any) -> bool:
     return True
 
 
-def _frame_numbers(frame: Any) -> NDArray:
+def _frame_numbers(table: Any) -> NDArray:
+    import narwhals.stable.v1 as nw
+
+    frame = nw.from_native(table, eager_only=True)
     duplicates = sorted({name for name in frame.columns if frame.columns.count(name) > 1})
     if duplicates:
         raise InputError(f"X must have distinct columns; {duplicates} occur twice.")

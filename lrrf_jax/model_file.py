@@ -16,8 +16,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
 
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError, ModelFileError
@@ -69,6 +67,8 @@ def write_model(
     stored = {key: _storable(target, key, array) for key, array in arrays.items()}
     document = _document(target, stored, header)
     temporary = os.path.join(folder, f".{name}.{uuid.uuid4().hex[:12]}.tmp")
+    from safetensors import SafetensorError
+
     try:
         save_file(stored, temporary, metadata={_KEY: _canonical(document)})
         with open(temporary, "rb+") as file:
@@ -110,6 +110,8 @@ def read_model(
     -----
     Nothing in the file is executed. Memory: the arrays, and the mapped file while it is read.
     """
+    from safetensors import safe_open
+
     target = os.fsdecode(path)
     _require_content(target)
     with _reading(target), safe_open(target, framework="numpy") as file:
@@ -127,6 +129,13 @@ def read_model(
             f"{_AGAIN}"
         )
     return header, arrays
+
+
+def save_file(arrays: dict[str, NDArray], path: str, metadata: dict[str, str]) -> None:
+    """Call safetensors, imported here: fit and predict need jax, numpy and scikit-learn only."""
+    from safetensors import numpy
+
+    numpy.save_file(arrays, path, metadata=metadata)
 
 
 def _storable(path: str, name: str, array: NDArray) -> NDArray:
