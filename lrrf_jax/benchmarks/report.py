@@ -27,8 +27,8 @@ def lines(cell: dict[str, Any]) -> list[str]:
         per_row = duration(entry["median_s"] / cell["rows"])
         out.append(
             f"  {entry['engine']:<{width}}  {entry['threads']} threads  "
-            f"{duration(entry['median_s']):>8}{ratio}  {per_row:>8} a row  ({entry['rounds']} rounds, "
-            f"{entry['cores_used']:.1f} cores)"
+            f"{duration(entry['median_s']):>8}{ratio}  {per_row:>8} a row  "
+            f"({entry['rounds']} rounds, {entry['cores_used']:.1f} cores)"
         )
     out += [f"  {name}: {why}" for name, why in cell["skipped"].items()]
     unequal = {n: share for n, share in cell.get("rows_ranked_alike", {}).items() if share < 1}
