@@ -1,9 +1,24 @@
 """Options that several commands share."""
 
 import enum
+import re
 from typing import Annotated
 
 import typer
+
+
+def memory_size(text: str) -> int:
+    """Read a number of bytes with a unit.
+
+    >>> memory_size("1GiB"), memory_size("512 MB"), memory_size("1.5k")
+    (1073741824, 512000000, 1500)
+    """
+    match = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*(?:([kmgt])(i?)b?|b)?\s*", text, re.IGNORECASE)
+    if match is None:
+        raise typer.BadParameter(f"{text!r} is no size. Write it like 512MB, 1GiB or 2g.")
+    number, unit, binary = match.groups()
+    power = " kmgt".index(unit.lower()) if unit else 0
+    return int(float(number) * (1024 if binary else 1000) ** power)
 
 
 class Convention(enum.StrEnum):

@@ -1,6 +1,5 @@
 """``lrrf predict``."""
 
-import contextlib
 import enum
 import os
 from typing import Annotated, Any
@@ -9,7 +8,7 @@ import typer
 
 from lrrf_jax.cli import _options
 
-BATCH_ROWS = 65536
+_MOST_LINES = 20  # parts told one by one on stderr
 
 
 class Format(enum.StrEnum):
@@ -23,13 +22,18 @@ class Format(enum.StrEnum):
 def predict(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="File that `lrrf train` wrote.")],
     inputs: Annotated[
-        list[str], typer.Argument(metavar="INPUT", help="Tables to rank: files or builtin:NAME.")
+        list[str],
+        typer.Argument(
+            metavar="INPUT",
+            help="Tables to rank: files, directories of tables, globs, or builtin:NAME.",
+        ),
     ],
     output: Annotated[
         str,
         typer.Option(
             metavar="PATH",
-            help="File to write; for several inputs, a directory with one file each.",
+            help="File to write; for several inputs, and with --resume or --shard, a directory. "
+            "DIR/ is always a directory.",
         ),
     ],
     format: Annotated[
@@ -49,171 +53,140 @@ def predict(
             help="Feature columns: names or globs, in file order. Default: as in training.",
         ),
     ] = None,
+    memory_budget: Annotated[
+        int | None,
+        typer.Option(
+            metavar="SIZE",
+            parser=_options.memory_size,
+            help="Most memory that the process may take, such as 1GiB or 800MB.",
+        ),
+    ] = None,
+    part_rows: Annotated[
+        int,
+        typer.Option(
+            min=1, help="In a directory, cut inputs into parts of about as many rows each."
+        ),
+    ] = 1 << 20,
+    resume: Annotated[
+        bool,
+        typer.Option("--resume", help="Keep what an earlier run finished, and compute the rest."),
+    ] = False,
+    shard: Annotated[
+        str | None,
+        typer.Option(
+            metavar="I/N",
+            help="Compute the I-th, from 1, of N shares of the parts. All shards of a run write "
+            "to one directory, at the same time if need be.",
+        ),
+    ] = None,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace output that is there already.")
     ] = False,
     json: _options.AsJson = False,
     no_compilation_cache: _options.NoCache = False,
 ) -> None:
-    """Rank the labels for every row of a table.
+    """Rank the labels for every row of tables of any size.
 
     \b
     Examples:
       lrrf predict iris.lrrf new.csv --output ranks.csv --keep id
-      lrrf predict iris.lrrf day1.parquet day2.parquet --output ranks/
+      lrrf predict iris.lrrf days/ --output ranks/ --memory-budget 1GiB
+      lrrf predict iris.lrrf days/ --output ranks/ --resume
+      lrrf predict iris.lrrf days/ --output ranks/ --shard 3/8 --resume
 
     The output has a column for each label with its position, 1 = best. Columns are found by
     the names used in training, in any order. A table may be larger than memory, and an output
-    file appears when it is whole. Of several inputs the good ones are finished even if others
-    fail; the exit code is then 5.
+    file appears when it is whole, whenever the run is stopped.
+
+    In a directory every input becomes one or more parts, and _lrrf/ holds what is finished.
+    Bad parts are reported and the others are finished; the exit code is then 5. After a stop,
+    or when a bad input is mended, --resume computes what is missing. When all shards have
+    ended, the same command with --resume and without --shard checks that nothing is missing.
     """  # noqa: D301 (typer reads the backspace as: do not rewrap)
     from lrrf_jax import load
     from lrrf_jax.cli import _runtime
+    from lrrf_jax.io.batch import NothingDone, predict_files
+    from lrrf_jax.io.output_file import OutputTaken
 
-    in_directory = len(inputs) > 1 or os.path.isdir(output) or output.endswith(("/", os.sep))
-    parts = _parts(inputs, output, format) if in_directory else {inputs[0]: output}
-    _require_free(model, parts, overwrite)
+    if _runtime.same_file(model, output):
+        raise typer.BadParameter(
+            f"{output} is an input; choose another path.", param_hint="--output"
+        )
     ranker = load(model)
-    made = in_directory and _made_directory(output)
     _runtime.use_compilation_cache(off=no_compilation_cache)
-    failures, done = _runtime.Failures(), []
-    with _runtime.progress(_total_rows(inputs), "rows") as bar:
-        for source, path in parts.items():
-            with failures.caught(source, len(parts)), _runtime.naming(source):
-                rows = _predict_table(ranker, source, path, format, keep, features, bar)
-                done.append({"input": source, "output": path, "rows": rows})
-    if made and not done:
-        with contextlib.suppress(OSError):
-            os.rmdir(output)
-    for part in done:
-        _runtime.say(f"{part['input']}: {part['rows']} rows -> {part['output']}")
+    try:
+        report = predict_files(
+            ranker,
+            [_input(ranker, source) for source in inputs],
+            output,
+            # One text is split at commas, as --features is; repeated options are whole names.
+            keep=keep[0] if keep and len(keep) == 1 else (keep or ()),
+            features=features,
+            format=format.value if format else None,
+            memory_budget=memory_budget,
+            part_rows=part_rows,
+            resume=resume,
+            shard=shard,
+            overwrite=overwrite,
+            progress=None,
+            on_failure=lambda part: _runtime.say(f"error: {part.reason}"),
+        )
+    except OutputTaken as error:
+        raise typer.BadParameter(str(error), param_hint="--output") from error
+    except NothingDone as error:
+        if json:
+            _runtime.print_json(_document(model, 0, (), error.failed))
+        raise
+    _tell(report)
     if json:
-        failed = [{"input": source, "error": text} for source, text in failures.messages.items()]
-        _runtime.print_json({"model": model, "done": done, "failed": failed})
-    failures.end(len(parts))
+        _runtime.print_json(_document(model, report.rows, report.parts, report.failed))
+    if report.failed:
+        raise typer.Exit(5)
 
 
-def _predict_table(
-    ranker: Any,
-    source: str,
-    path: str,
-    format: Format | None,
-    keep: list[str] | None,
-    features: str | None,
-    bar: Any,
-) -> int:
-    from lrrf_jax.io.tables import TableWriter, ranking_table
-
-    batches = _batches(ranker, source, keep, features)
-    with TableWriter(path, format=format.value if format else None) as writer:
-        for X, kept in batches:
-            writer.write(ranking_table(ranker.predict(X), ranker.labels_, kept))
-            bar.update(len(X))
-    return writer.n_rows
-
-
-def _batches(ranker: Any, source: str, keep: list[str] | None, features: str | None) -> Any:
+def _input(ranker: Any, source: str) -> Any:
+    """Load a built-in data set; paths stay as they are."""
     from lrrf_jax.cli import _learners
-    from lrrf_jax.io.tables import open_batches
+    from lrrf_jax.io.inputs import MemoryInput
 
+    if not source.startswith(_learners.BUILTIN):
+        return source
     names = getattr(ranker, "feature_names_in_", None)
     names = None if names is None else [str(name) for name in names]
-    if source.startswith(_learners.BUILTIN):
-        if keep or features:
-            raise typer.BadParameter(f"{source} takes no --keep and no --features.")
-        data = _learners.select_features(
-            source, _learners.read_data(source, _learners.Reading()), names
-        )
-        return iter([(data.X, None)])
-    return open_batches(
-        source,
-        names,
-        n_features=ranker.n_features_in_,
-        features=features,
-        # One text is split at commas, as --features is; repeated options are whole names.
-        keep=keep[0] if keep and len(keep) == 1 else (keep or ()),
-        batch_rows=BATCH_ROWS,
-    )
+    data = _learners.read_data(source, _learners.Reading())
+    return MemoryInput(source, _learners.select_features(source, data, names).X)
 
 
-def _parts(inputs: list[str], output: str, format: Format | None) -> dict[str, str]:
-    """Return the file to write for each input, in the directory ``output``."""
-    if os.path.isfile(output) or (
-        not os.path.isdir(output) and output.lower().endswith(tuple(f".{f.value}" for f in Format))
-    ):
-        raise typer.BadParameter(
-            f"of {len(inputs)} inputs, each gets a file in a directory, and {output} names a "
-            "file. Name a directory.",
-            param_hint="--output",
-        )
-    suffix = (format or Format.parquet).value
-    parts: dict[str, str] = {}
-    for source in inputs:
-        path = os.path.join(output, f"{_stem(source)}.{suffix}")
-        first = next((other for other, taken in parts.items() if taken == path), None)
-        if first is not None or source in parts:
-            raise typer.BadParameter(
-                f"{first or source} and {source} would both be written to {path}. Rename one, or "
-                "predict them one after the other.",
-                param_hint="INPUT",
-            )
-        parts[source] = path
-    return parts
-
-
-def _stem(source: str) -> str:
-    from lrrf_jax._tabular import suffix_of
-    from lrrf_jax.cli._learners import BUILTIN
-
-    name = os.path.basename(source.removeprefix(BUILTIN))
-    return name[: -len(suffix_of(name)) or None]
-
-
-def _require_free(model: str, parts: dict[str, str], overwrite: bool) -> None:
+def _tell(report: Any) -> None:
     from lrrf_jax.cli import _runtime
 
-    for path in parts.values():
-        for used in (model, *parts):
-            if _runtime.same_file(path, used):
-                raise typer.BadParameter(
-                    f"{path} is an input; choose another path.", param_hint="--output"
-                )
-    there = [path for path in parts.values() if os.path.exists(path)]
-    if there and not overwrite:
-        more = f" ({len(there)} of {len(parts)} files are)" if len(parts) > 1 else ""
-        raise typer.BadParameter(
-            f"{there[0]} is there already{more}. Choose another path, or add --overwrite.",
-            param_hint="--output",
-        )
+    new = [part for part in report.parts if not part.resumed]
+    resumed = len(report.parts) - len(new)
+    for part in new[:_MOST_LINES]:
+        _runtime.say(f"{part.input}: {part.rows} rows -> {part.output}")
+    if len(new) > _MOST_LINES:
+        directory = os.path.dirname(new[0].output)
+        rest = sum(part.rows for part in new[_MOST_LINES:])
+        _runtime.say(f"... and {len(new) - _MOST_LINES} more parts, {rest} rows -> {directory}")
+    if resumed:
+        rows = sum(part.rows for part in report.parts if part.resumed)
+        _runtime.say(f"{resumed} parts, {rows} rows, were finished before.")
+    if report.failed:
+        names = list(dict.fromkeys(part.input for part in report.failed))
+        total = len(report.parts) + len(report.failed)
+        _runtime.say(f"{len(report.failed)} of {total} failed: {', '.join(names)}")
 
 
-def _made_directory(path: str) -> bool:
-    """Make a directory; false where it is there already."""
-    from lrrf_jax._validation import InputError
-
-    try:
-        os.makedirs(path)
-        return True
-    except FileExistsError:
-        return False
-    except OSError as error:
-        raise InputError(
-            f"{path}: the directory cannot be made ({error.strerror}). Choose another path."
-        ) from error
-
-
-def _total_rows(inputs: list[str]) -> int | None:
-    """Rows of all inputs where the files tell that; what is wrong with one is told later."""
-    from lrrf_jax._validation import InputError
-    from lrrf_jax.io.tables import row_count
-
-    total = 0
-    for source in inputs:
-        try:
-            count = row_count(source)
-        except (InputError, OSError):
-            return None
-        if count is None:
-            return None
-        total += count
-    return total
+def _document(model: str, rows: int, parts: Any, failures: Any) -> dict[str, Any]:
+    done = [
+        {
+            "input": part.input,
+            "first_row": part.first_row,
+            "rows": part.rows,
+            "output": part.output,
+            "resumed": part.resumed,
+        }
+        for part in parts
+    ]
+    failed = [{"input": part.input, "part": part.part, "error": part.reason} for part in failures]
+    return {"model": model, "rows": rows, "done": done, "failed": failed}

@@ -1,8 +1,9 @@
 """Files as streams of tables or arrays, none of them held in memory as a whole."""
 
+import functools
 import os
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import IO
 
 import numpy as np
@@ -28,6 +29,10 @@ from lrrf_jax._validation import InputError
 
 TABLE_SUFFIXES = (*DELIMITERS, ".parquet", *ARROW_SUFFIXES)
 ARRAY_SUFFIXES = (".npy", ".npz")
+# A column chunk is read through a buffer of this size, not as a whole: memory does not grow with
+# the row groups, and reading is no slower.
+PARQUET_BUFFER = 1 << 18
+CSV_BLOCK = 4 << 20
 
 
 def table_columns(path: str) -> list[str]:
@@ -42,31 +47,93 @@ def table_columns(path: str) -> list[str]:
             return unique_names(path, reader.schema.names)
 
 
-def tables(path: str, numeric: list[str], verbatim: list[str], size: int) -> Iterator[pa.Table]:
+def table_schema(path: str) -> pa.Schema | None:
+    """Return the columns and types of a table file; None for text, which has no types."""
+    suffix = suffix_of(path)
+    if suffix in DELIMITERS:
+        return None
+    with reading(path):
+        if suffix == ".parquet":
+            return pa.parquet.read_schema(path)
+        with _ipc_reader(path) as reader:
+            return reader.schema
+
+
+def tables(
+    path: str,
+    numeric: list[str],
+    verbatim: list[str],
+    size: int,
+    first: int = 0,
+    stop: int | None = None,
+) -> Iterator[pa.Table]:
     """Yield the columns ``numeric`` and ``verbatim`` in pieces of about ``size`` rows.
 
     Cells of text files in ``numeric`` arrive as float64 where that is possible, as text where
-    it is not; those in ``verbatim`` arrive as the text that the file holds.
+    it is not; those in ``verbatim`` arrive as the text that the file holds. Rows before ``first``
+    and from ``stop`` on are left out: row groups and record batches of others are not read,
+    lines of text are read and dropped.
     """
     suffix = suffix_of(path)
     names = list(dict.fromkeys([*numeric, *verbatim]))
     if suffix in DELIMITERS:
-        yield from _csv_tables(path, DELIMITERS[suffix], names, verbatim)
+        yield from _window(_csv_tables(path, DELIMITERS[suffix], names, verbatim), first, stop)
         return
     with reading(path):
         if suffix == ".parquet":
-            with pa.parquet.ParquetFile(path, page_checksum_verification=True) as file:
-                for batch in file.iter_batches(batch_size=size, columns=names):
-                    yield pa.Table.from_batches([batch]).select(names)
+            with pa.parquet.ParquetFile(
+                path, page_checksum_verification=True, buffer_size=PARQUET_BUFFER
+            ) as file:
+                sizes = [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
+                groups, before = _overlapping(sizes, first, stop)
+                batches = file.iter_batches(batch_size=size, row_groups=groups, columns=names)
+                yield from _window(_selected(batches, names), first, stop, before)
             return
         with _ipc_reader(path, names) as reader:
             if isinstance(reader, pa.ipc.RecordBatchFileReader):
-                batches = map(reader.get_batch, range(reader.num_record_batches))
+                blocks, before = list(range(reader.num_record_batches)), 0
+                if first or stop is not None:
+                    blocks, before = _overlapping(record_batch_rows(path) or [], first, stop)
+                batches = map(reader.get_batch, blocks)
             else:
-                batches = iter(reader)
-            for batch in batches:
-                batch.validate(full=True)  # an altered file may point outside its buffers
-                yield pa.Table.from_batches([batch]).select(names)
+                batches, before = iter(reader), 0
+            yield from _window(_selected(batches, names), first, stop, before)
+
+
+def _selected(batches: Iterator[pa.RecordBatch], names: list[str]) -> Iterator[pa.Table]:
+    for batch in batches:
+        batch.validate(full=True)  # an altered file may point outside its buffers
+        yield pa.Table.from_batches([batch]).select(names)
+
+
+def _overlapping(sizes: Sequence[int], first: int, stop: int | None) -> tuple[list[int], int]:
+    """Return which blocks of rows hold some of ``first..stop-1``, and the rows before them.
+
+    >>> _overlapping([4, 4, 4], 5, 8), _overlapping([4, 4, 4], 3, None)
+    (([1], 4), ([0, 1, 2], 0))
+    """
+    found: list[int] = []
+    before = at = 0
+    for index, rows in enumerate(sizes):
+        if at + rows > first and (stop is None or at < stop):
+            before = before if found else at
+            found.append(index)
+        at += rows
+    return found, before
+
+
+def _window(
+    pieces: Iterator[pa.Table], first: int, stop: int | None, at: int = 0
+) -> Iterator[pa.Table]:
+    """Cut a stream of tables that starts at row ``at`` to the rows ``first..stop-1``."""
+    for piece in pieces:
+        low = max(first - at, 0)
+        high = piece.num_rows if stop is None else min(stop - at, piece.num_rows)
+        if low < high:
+            yield piece.slice(low, high - low)
+        at += piece.num_rows
+        if stop is not None and at >= stop:
+            return
 
 
 def _csv_tables(
@@ -97,7 +164,7 @@ def _open_csv(
 ) -> pa.csv.CSVStreamingReader:
     return pa.csv.open_csv(
         open_arrow(path),
-        read_options=pa.csv.ReadOptions(block_size=4 << 20),
+        read_options=pa.csv.ReadOptions(block_size=CSV_BLOCK),
         parse_options=pa.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
         convert_options=pa.csv.ConvertOptions(
             include_columns=list(types), column_types=types, null_values=list(MISSING)
@@ -124,11 +191,46 @@ def _ipc_reader(
         return pa.ipc.open_stream(source, options=options)
 
 
+def record_batch_rows(path: str) -> list[int] | None:
+    """Return the rows of every record batch of an Arrow file; None for an Arrow stream."""
+    status = os.stat(path)
+    return _record_batch_rows(path, status.st_size, status.st_mtime_ns)
+
+
+@functools.lru_cache(8)  # asked for by every part of a file
+def _record_batch_rows(path: str, size: int, changed: int) -> list[int] | None:
+    with _ipc_reader(path) as reader:
+        if not isinstance(reader, pa.ipc.RecordBatchFileReader):
+            return None
+        narrowest = min(range(len(reader.schema)), key=lambda j: _width(reader.schema.types[j]))
+    # Arrow keeps the counts beside the rows, so that one column of them has to be read.
+    options = pa.ipc.IpcReadOptions(included_fields=[narrowest])
+    with pa.ipc.open_file(pa.OSFile(path), options=options) as reader:
+        return [reader.get_batch(i).num_rows for i in range(reader.num_record_batches)]
+
+
+def _width(type_: pa.DataType) -> int:
+    """Return the bits of a value, and a large number where they vary."""
+    try:
+        return type_.bit_width
+    except ValueError:
+        return 1 << 16
+
+
 def array_shape(path: str) -> tuple[int, int]:
     """Return (rows, columns) of an npy file, or of the array ``X`` of an npz file."""
     with reading(path), _open_array(path) as file:
         shape, _, _ = _array_header(path, file)
     return shape
+
+
+def column_major_bytes(path: str) -> int:
+    """Return the size of the array of an npz file that can only be loaded whole, or 0."""
+    if suffix_of(path) != ".npz":
+        return 0
+    with reading(path), _open_array(path) as file:
+        (n_rows, width), fortran_order, dtype = _array_header(path, file)
+    return n_rows * width * dtype.itemsize if fortran_order else 0
 
 
 def array_names(path: str) -> list[str] | None:
@@ -141,14 +243,16 @@ def array_names(path: str) -> list[str] | None:
         return unique_names(path, [str(name) for name in archive["feature_names"].ravel()])
 
 
-def arrays(path: str, size: int) -> Iterator[NDArray]:
-    """Yield pieces of ``size`` rows of the array; what is read is never more than one piece."""
+def arrays(path: str, size: int, first: int = 0, stop: int | None = None) -> Iterator[NDArray]:
+    """Yield rows ``first..stop-1`` of the array in pieces of ``size`` rows, read one by one."""
     with reading(path):
         with _open_array(path) as file:
             (n_rows, width), fortran_order, dtype = _array_header(path, file)
+            end = n_rows if stop is None else min(stop, n_rows)
             if not fortran_order:
-                for start in range(0, n_rows, size):
-                    count = min(size, n_rows - start)
+                file.seek(first * width * dtype.itemsize, os.SEEK_CUR)
+                for start in range(first, end, size):
+                    count = min(size, end - start)
                     content = file.read(count * width * dtype.itemsize)
                     if len(content) < count * width * dtype.itemsize:
                         raise InputError(
@@ -162,8 +266,8 @@ def arrays(path: str, size: int) -> Iterator[NDArray]:
                 whole = archive["X"]
         else:
             whole = np.lib.format.open_memmap(path, mode="r")
-        for start in range(0, n_rows, size):
-            yield whole[start : start + size]
+        for start in range(first, end, size):
+            yield whole[start : min(start + size, end)]
 
 
 def _open_array(path: str) -> IO[bytes]:

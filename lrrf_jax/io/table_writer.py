@@ -52,6 +52,10 @@ def output_names(labels: Sequence[str], kept: Sequence[str]) -> list[str]:
     return [*kept, *names]
 
 
+class OutputError(InputError):
+    """The output cannot be written: the disk is full, read-only, or not ours to write."""
+
+
 class TableWriter:
     """Write a table piece by piece; the file appears under its name only when all is written.
 
@@ -61,19 +65,23 @@ class TableWriter:
         A file that is there already is replaced at the end.
     format : {"csv", "parquet", "npy"}, optional
         By default what the suffix of ``path`` says.
+    temporary : str, optional
+        The name of the unfinished file, on the same file system as ``path``. By default it lies
+        beside it, hidden, as ``.NAME.<random>.tmp``.
 
     Raises
     ------
     InputError
-        Where the format is unknown, the directory is not there or cannot be written, or a
-        piece does not fit the format or the first piece; where the disk is full. After an
-        error, and after any exception in the ``with`` block, the unfinished file is gone.
+        Where the format is unknown, the directory is not there, or a piece does not fit the
+        format or the first piece; its subclass OutputError where the directory cannot be written
+        or the disk is full. After an error, and after any exception in the ``with`` block, the
+        unfinished file is gone.
 
     Notes
     -----
-    The unfinished file lies beside ``path``, hidden, as ``.NAME.<random>.tmp``; it is flushed to
-    disk and renamed at the end. Only a killed process can leave one behind. Parquet pages carry
-    checksums. In npy files the row count in the header is filled in at the end.
+    The file is flushed to disk and renamed at the end; only a killed process can leave an
+    unfinished one behind. Parquet pages carry checksums. In npy files the row count in the header
+    is filled in at the end.
 
     Examples
     --------
@@ -91,7 +99,13 @@ class TableWriter:
     >>> folder.cleanup()
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, format: str | None = None):
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        format: str | None = None,
+        temporary: str | None = None,
+    ):
         self.path = os.fsdecode(path)
         self.format = format or os.path.splitext(self.path)[1].lower().lstrip(".")
         if self.format not in SINKS:
@@ -106,10 +120,10 @@ class TableWriter:
         if not os.path.isdir(folder or "."):
             raise InputError(f"{self.path}: there is no directory {folder!r}. Make it first.")
         self.n_rows = 0
-        self._temporary = os.path.join(folder, f".{name}.{uuid.uuid4().hex[:12]}.tmp")
+        self.temporary = temporary or os.path.join(folder, f".{name}.{uuid.uuid4().hex[:12]}.tmp")
         self._sink: Sink | None = None
         with self._writing():
-            self._file: IO[bytes] = open(self._temporary, "xb")
+            self._file: IO[bytes] = open(self.temporary, "xb")
 
     def write(self, columns: pa.Table | Mapping[str, Any] | NDArray) -> None:
         """Append rows: a table, a mapping of names to columns, or for npy a 2-D array.
@@ -123,10 +137,8 @@ class TableWriter:
             self._sink.append(piece)
             self.n_rows += len(piece)
 
-    def close(self) -> None:
-        """Finish the file and put it in place."""
-        if self._file.closed:
-            return
+    def finish(self) -> None:
+        """Write all that is left, to disk; the file is whole, under its temporary name."""
         with self._writing():
             if self._sink is None:
                 raise InputError("there are no rows to write. Write one piece at least.")
@@ -134,7 +146,20 @@ class TableWriter:
             self._file.flush()
             os.fsync(self._file.fileno())
             self._file.close()
-            os.replace(self._temporary, self.path)
+
+    def place(self, path: str | None = None) -> None:
+        """Move the finished file to ``path``, by default where the writer was made for."""
+        self.path = path or self.path
+        with self._writing():
+            os.replace(self.temporary, self.path)
+            sync_directory(os.path.dirname(self.path))
+
+    def close(self) -> None:
+        """Finish the file and put it in place."""
+        if self._file.closed:
+            return
+        self.finish()
+        self.place()
 
     def abort(self) -> None:
         """Remove the unfinished file; what lies under ``path`` stays as it was."""
@@ -145,7 +170,7 @@ class TableWriter:
             if hasattr(self, "_file"):
                 self._file.close()
         with contextlib.suppress(OSError):
-            os.remove(self._temporary)
+            os.remove(self.temporary)
 
     def __enter__(self) -> Self:
         return self
@@ -165,15 +190,15 @@ class TableWriter:
     def _writing(self) -> Iterator[None]:
         try:
             yield
+        except OutputError:
+            self.abort()
+            raise
         except InputError as error:
             self.abort()
             raise InputError(f"{self.path}: {error}") from error
         except OSError as error:
             self.abort()
-            raise InputError(
-                f"{self.path}: cannot be written ({error.strerror or error}). Free space, or "
-                "choose a directory that can be written."
-            ) from error
+            raise unwritable(self.path, error) from error
         except (pa.ArrowException, ValueError, TypeError) as error:
             self.abort()
             raise InputError(
@@ -183,3 +208,21 @@ class TableWriter:
         except BaseException:
             self.abort()
             raise
+
+
+def unwritable(path: str, error: OSError) -> OutputError:
+    """Return the error for a file that cannot be written."""
+    return OutputError(
+        f"{path}: cannot be written ({error.strerror or error}). Free space, or choose a "
+        "directory that can be written."
+    )
+
+
+def sync_directory(path: str) -> None:
+    """Make a rename in a directory outlast a power failure, where the system can."""
+    with contextlib.suppress(OSError):  # some systems open no directories
+        descriptor = os.open(path or ".", os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

@@ -20,6 +20,8 @@ def open_batches(
     features: str | Sequence[str] | None = None,
     keep: str | Sequence[str] = (),
     batch_rows: int = 65536,
+    first: int = 0,
+    stop: int | None = None,
 ) -> Iterator[Batch]:
     """Read the features of a file in batches, in constant memory.
 
@@ -41,6 +43,10 @@ def open_batches(
         Columns to hand through, as names or globs: unchanged, those of text files as text.
     batch_rows : int
         Rows of every batch but the last.
+    first, stop : int, optional
+        Read the rows ``first..stop-1`` only. Row groups of Parquet files and record batches of
+        Arrow files without such rows are not read; text and compressed arrays are read up to
+        ``first``. From ``stop`` on nothing is read or checked.
 
     Returns
     -------
@@ -57,8 +63,10 @@ def open_batches(
 
     Notes
     -----
-    Memory is a few batches. In an npz file whose array is column-major, and in a row group of a
-    Parquet file, it is more: such parts are decoded at once.
+    Memory is a few batches, and what the format decodes at once: a page (about 1 MiB) of every
+    column of a Parquet file, whatever the size of its row groups; a record batch of an Arrow
+    file; the whole array of an npz file if it is column-major. Checksums of Parquet pages are
+    verified where they are there.
 
     Examples
     --------
@@ -83,7 +91,9 @@ def open_batches(
         raise InputError("n_features must be given where the model has no feature names.")
     suffix = suffix_of(text)
     if suffix in ARRAY_SUFFIXES:
-        return array_batches(text, feature_names, n_features, features, keep, batch_rows)
+        return array_batches(
+            text, feature_names, n_features, features, keep, batch_rows, first, stop
+        )
     if suffix not in TABLE_SUFFIXES:
         raise InputError(
             f"{text}: no reader is known for {suffix or 'a file without suffix'}. Use one of "
@@ -92,4 +102,4 @@ def open_batches(
     names = table_columns(text)
     chosen = chosen_features(text, names, feature_names, n_features, features)
     kept = match_columns(text, names, keep, "keep")
-    return table_batches(text, chosen, kept, batch_rows)
+    return table_batches(text, chosen, kept, batch_rows, first, stop)

@@ -5,6 +5,7 @@ import dataclasses
 import json
 import numbers
 import os
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Self
 
 import jax
@@ -93,9 +94,17 @@ class LabelRanker(BaseEstimator, abc.ABC):
             feature_names=feature_names,
             labels=labels,
         )
+        return self._fit_table(table, self._fit)
+
+    def _fit_table(
+        self,
+        table: TrainingTable,
+        fit: Callable[[jax.Array, TrainingTable], tuple[Any, Any]],
+    ) -> Self:
+        """Fit on a checked table with ``_fit``, or with that and options of the learner's own."""
         self._seed = self._draw_seed()
         key = jax.random.key(self._seed, impl="threefry2x32")
-        params, config = self._fit(key, table)
+        params, config = fit(key, table)
         self._set_fitted(params, config, table.labels, table.feature_names)
         self.n_features_in_ = table.features.shape[1]
         return self
@@ -153,6 +162,108 @@ class LabelRanker(BaseEstimator, abc.ABC):
         Pairs of which ``y`` leaves a label out do not count.
         """
         return metrics.kendall_tau(y, self.predict(X), sample_weight)
+
+    def predict_file(
+        self,
+        inputs: Any,
+        output: str | os.PathLike[str],
+        *,
+        keep: str | Sequence[str] = (),
+        features: str | Sequence[str] | None = None,
+        format: str | None = None,
+        memory_budget: int | None = None,
+        part_rows: int = 1 << 20,
+        resume: bool = False,
+        shard: str | tuple[int, int] | None = None,
+        overwrite: bool = False,
+        progress: bool | None = False,
+        on_failure: Callable[[Any], None] | None = None,
+    ) -> Any:
+        r"""Rank the labels for every row of tables that may be larger than memory.
+
+        Parameters
+        ----------
+        inputs : path, or sequence of paths
+            Tables (.parquet, .csv, .tsv, .arrow, .feather, .ipc, .npy, .npz; text also with
+            ``.gz``), directories of tables, or globs.
+        output : path
+            A file; or a directory, which is what several inputs, ``resume`` and ``shard`` need.
+            A path that ends in ``/`` is a directory.
+        keep : str or sequence of str
+            Columns to copy to the output, as names or globs; Parquet and Arrow keep their types.
+        features : str or sequence of str, optional
+            Columns to use instead of those called as in training.
+        format : {"parquet", "csv", "npy"}, optional
+            By default the suffix of a file; Parquet in a directory.
+        memory_budget : int, optional
+            Bytes that the process may take, with what it holds already. Batches are made so small
+            that they fit; what a learner needs for a batch of its own is not known beforehand.
+        part_rows : int
+            In a directory, inputs are cut into parts of at most as many rows; row groups of
+            Parquet files and record batches of Arrow files stay whole.
+        resume : bool
+            Keep the parts that an earlier run finished, check their checksums, and compute the
+            rest.
+        shard : str "i/n" or tuple (i, n), optional
+            Compute the i-th, from 1, of n shares. Text, Arrow streams and npz files are not
+            shared: one shard takes all of one. Shards may run at the same time.
+        overwrite : bool
+            Replace output that is there already.
+        progress : bool or None
+            Show rows a second on stderr; None: where that is a terminal.
+        on_failure : callable, optional
+            Called with each part that fails, at once and from another thread.
+
+        Returns
+        -------
+        PredictionReport
+            ``parts`` with (input, first_row, rows, output, resumed), ``rows``, and ``failed``
+            with (input, part, reason): where an input is bad, the others are finished.
+
+        Raises
+        ------
+        InputError
+            Where no part could be computed; the output is there already or in use by another
+            run; model, settings or inputs are not those of the run that is resumed; the budget is
+            too small; the disk is full (then ``resume=True`` goes on later).
+
+        Notes
+        -----
+        A part appears under its name when it is whole and on disk, and is never written again,
+        whenever the process dies. `lrrf_jax.io.manifest.read_manifest` tells what a directory
+        holds and whether all shards are through.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> from lrrf_jax.learners import ConsensusLabelRanker
+        >>> ranker = ConsensusLabelRanker().fit([[0.5]], [[2, 1]], feature_names=["a"])
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> new = pathlib.Path(folder.name, "new.csv")
+        >>> _ = new.write_text("id,a\nx7,1\nx8,2\n")
+        >>> report = ranker.predict_file(new, new.with_name("ranks.csv"), keep="id")
+        >>> report.rows, report.failed
+        (2, ())
+        >>> folder.cleanup()
+        """
+        from lrrf_jax.io.batch import predict_files
+
+        check_is_fitted(self, "params_")
+        return predict_files(
+            self,
+            inputs,
+            output,
+            keep=keep,
+            features=features,
+            format=format,
+            memory_budget=memory_budget,
+            part_rows=part_rows,
+            resume=resume,
+            shard=shard,
+            overwrite=overwrite,
+            progress=progress,
+            on_failure=on_failure,
+        )
 
     # ------------------------------------------------------------------------------- save
     def save(self, path: str | os.PathLike) -> None:

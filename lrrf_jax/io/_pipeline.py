@@ -1,0 +1,127 @@
+"""Two threads beside the calling one: one reads ahead, one writes behind."""
+
+import collections
+import contextlib
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any, Generic, TypeVar
+
+Item = TypeVar("Item")
+# A thread that hangs in a file system is left alone: it is a daemon, and what it writes to is
+# not under a final name.
+STOP_SECONDS = 2.0
+
+
+class Channel(Generic[Item]):
+    """A bounded queue that either side can close."""
+
+    def __init__(self, depth: int):
+        self._depth = depth
+        self._items: collections.deque[Item] = collections.deque()
+        self._changed = threading.Condition()
+        self._finished = self._closed = False
+        self._error: BaseException | None = None
+
+    def put(self, item: Item) -> bool:
+        """Wait for room; false, and the item is dropped, once the channel is closed."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._closed or len(self._items) < self._depth)
+            if not self._closed:
+                self._items.append(item)
+                self._changed.notify_all()
+            return not self._closed
+
+    def finish(self, error: BaseException | None = None) -> None:
+        """Let the other side take what is left, and then end, or raise ``error``."""
+        with self._changed:
+            self._finished, self._error = True, error
+            self._changed.notify_all()
+
+    def close(self) -> None:
+        """Drop what is left; both sides end at once."""
+        with self._changed:
+            self._closed = self._finished = True
+            self._items.clear()
+            self._changed.notify_all()
+
+    def __iter__(self) -> Iterator[Item]:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._items or self._finished)
+                if not self._items:
+                    break
+                item = self._items.popleft()
+                self._changed.notify_all()
+            yield item
+            del item  # or it would be held while the next one is waited for
+        if self._error is not None:
+            raise self._error
+
+
+@contextlib.contextmanager
+def read_ahead(items: Iterator[Item], depth: int = 1) -> Iterator[Iterator[Item]]:
+    """Iterate in another thread, at most ``depth`` items ahead.
+
+    The thread has ended when the ``with`` block is left; an error of the iterator is raised
+    where its next item is asked for.
+    """
+    channel: Channel[Item] = Channel(depth)
+
+    def read() -> None:
+        error: BaseException | None = None
+        try:
+            for item in items:
+                if not channel.put(item):
+                    break
+                del item
+        except BaseException as caught:
+            error = caught
+        finally:
+            close = getattr(items, "close", None)
+            if close is not None:
+                close()
+            channel.finish(error)
+
+    thread = threading.Thread(target=read, name="lrrf-read", daemon=True)
+    thread.start()
+    try:
+        yield iter(channel)
+    finally:
+        channel.close()
+        thread.join(STOP_SECONDS)
+
+
+@contextlib.contextmanager
+def write_behind(write: Callable[[Item], Any], depth: int = 1) -> Iterator[Callable[[Item], None]]:
+    """Call ``write`` for each item in another thread, at most ``depth`` items behind.
+
+    All is written when the ``with`` block ends. An error of ``write`` is raised by the next
+    call or at the end; where the block raises, items that wait are dropped.
+    """
+    channel: Channel[Item] = Channel(depth)
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            for item in channel:
+                write(item)
+                del item
+        except BaseException as error:
+            errors.append(error)
+            channel.close()
+
+    def put(item: Item) -> None:
+        if not channel.put(item) and errors:
+            raise errors[0]
+
+    thread = threading.Thread(target=run, name="lrrf-write", daemon=True)
+    thread.start()
+    try:
+        yield put
+        channel.finish()
+        thread.join()
+    finally:
+        channel.close()
+        thread.join(STOP_SECONDS)
+    if errors:
+        raise errors[0]

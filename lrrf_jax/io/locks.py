@@ -1,0 +1,75 @@
+"""Locks, so that two runs do not write to one place. The system frees those of a killed run."""
+
+import contextlib
+import os
+from collections.abc import Iterator
+
+import filelock
+
+from lrrf_jax._validation import InputError
+from lrrf_jax.io.shards import Shard
+from lrrf_jax.io.table_writer import unwritable
+
+_PLAN_SECONDS = 60
+
+
+@contextlib.contextmanager
+def locked(path: str, what: str) -> Iterator[None]:
+    """Hold a lock file; InputError where another run holds it."""
+    _require_writable(path)
+    lock = filelock.FileLock(path, timeout=0)
+    try:
+        lock.acquire()
+    except filelock.Timeout:
+        raise _in_use(what, path) from None
+    except (OSError, NotImplementedError) as error:
+        raise _no_locks(path, error) from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+@contextlib.contextmanager
+def shard_locked(folder: str, shard: Shard, what: str) -> Iterator[None]:
+    """Hold the lock of a shard, while no shard of another count is held."""
+    with locked(os.path.join(folder, f"{shard.tag}.lock"), what):
+        # Each run takes its own lock before it looks at the others: of two that may not run
+        # together, one at least sees the other.
+        for name in os.listdir(folder):
+            stem, suffix = os.path.splitext(name)
+            if suffix == ".lock" and "-of-" in stem and not stem.endswith(f"-of-{shard.total}"):
+                with locked(os.path.join(folder, name), what):
+                    pass
+        yield
+
+
+@contextlib.contextmanager
+def plan_locked(folder: str, what: str) -> Iterator[None]:
+    """Hold the lock for reading and writing the plan, which shards that start together share."""
+    path = os.path.join(folder, "plan.lock")
+    _require_writable(path)
+    try:
+        with filelock.FileLock(path, timeout=_PLAN_SECONDS):
+            yield
+    except filelock.Timeout:
+        raise _in_use(what, path) from None
+
+
+def _require_writable(path: str) -> None:
+    folder = os.path.dirname(path) or "."
+    if not os.access(folder, os.W_OK):
+        raise unwritable(folder, PermissionError(13, "the directory is read-only"))
+
+
+def _in_use(what: str, path: str) -> InputError:
+    return InputError(
+        f"{what}: another run is writing there (it holds {path}). Wait until it ends, or choose "
+        "another output."
+    )
+
+
+def _no_locks(path: str, error: Exception) -> InputError:
+    return InputError(
+        f"{path}: cannot be locked ({error}). Choose an output on a file system that has locks."
+    )
