@@ -1,0 +1,101 @@
+"""Other libraries get our very trees: their ranks must be those of a plain loop over the tests."""
+
+import pathlib
+import shutil
+
+import numpy as np
+import pytest
+
+from lrrf_jax.benchmarks import c_reference, equal_forest
+from tests.tree_oracles import plain_sums
+from tests.trees.cases import awkward_rows, random_forest
+
+C_SOURCE = pathlib.Path(__file__).parents[2] / "scripts/bitslice_reference.c"
+SHAPES = [(5, 8, 16, 10), (7, 3, 4, 3)]  # trees, depth, features, outputs
+N_ROWS = 700  # more than a tile of the C kernel
+
+
+@pytest.fixture(params=SHAPES, ids=["deep", "shallow"])
+def case(request):
+    """A forest with unsplit subtrees, rows on its thresholds, and the sums of a plain loop."""
+    rng = np.random.default_rng(0)
+    n_trees, depth, n_features, n_outputs = request.param
+    forest, grid = random_forest(rng, n_trees, depth, n_features, n_outputs, lowest=1)
+    rows = awkward_rows(rng, N_ROWS, grid)
+    assert np.isnan(rows).any()
+    assert (np.asarray(forest.threshold) == np.inf).any()
+    assert np.asarray(forest.missing_left).any()
+    return forest, rows, plain_sums(rows, forest)
+
+
+def ranks(sums):
+    """Position of each label by rising sum, one label after another."""
+    columns = range(sums.shape[1])
+    return np.array(
+        [[1 + sum((row[i], i) < (row[j], j) for i in columns) for j in columns] for row in sums]
+    )
+
+
+def test_ranks_of_sums_put_the_smallest_first_and_the_lower_label_ahead(case):
+    _, _, sums = case
+    assert any(len(set(row)) < len(row) for row in sums.tolist())
+    np.testing.assert_array_equal(equal_forest.ranks_of_sums(sums.astype(float)), ranks(sums))
+
+
+def test_compact_trees_keep_every_split_and_nothing_below_leaves(case):
+    forest, _, _ = case
+    for tree, threshold in zip(equal_forest.compact_trees(forest), forest.threshold, strict=True):
+        reached, todo = 0, [0]
+        while todo:
+            node = todo.pop()
+            if node < len(threshold) and threshold[node] < np.inf:
+                reached += 1
+                todo += [2 * node + 1, 2 * node + 2]
+        assert (tree.feature >= 0).sum() == reached
+        assert len(tree.feature) == 2 * reached + 1
+        assert sorted([*tree.left[tree.left >= 0], *tree.right[tree.right >= 0]]) == list(
+            range(1, len(tree.feature))
+        )
+
+
+def test_onnx_runtime_sums_what_a_loop_sums(case):
+    pytest.importorskip("onnx")
+    runtime = pytest.importorskip("onnxruntime")
+    forest, rows, sums = case
+    model = equal_forest.to_onnx(equal_forest.compact_trees(forest), rows.shape[1])
+    session = runtime.InferenceSession(model, providers=["CPUExecutionProvider"])
+    np.testing.assert_array_equal(session.run(None, {"features": rows})[0], sums)
+
+
+def test_treelite_sums_what_a_loop_sums(case):
+    gtil = pytest.importorskip("treelite.gtil")
+    forest, rows, sums = case
+    model = equal_forest.to_treelite(equal_forest.compact_trees(forest), rows.shape[1])
+    np.testing.assert_array_equal(gtil.predict(model, rows, nthread=1).reshape(sums.shape), sums)
+
+
+def test_scikit_learn_means_what_a_loop_sums(case):
+    forest, rows, sums = case
+    finite = np.isfinite(rows).all(axis=1)  # it knows missing values only from its own training
+    assert finite.sum() > 50
+    trees = equal_forest.compact_trees(forest)
+    model = equal_forest.to_scikit_learn(trees, rows.shape[1], 1)
+    means = model.predict(rows[finite])
+    np.testing.assert_allclose(means * len(trees), sums[finite], rtol=1e-12)
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+def test_the_kernel_in_c_ranks_as_a_loop_does(case):
+    forest, rows, _ = case
+    forest = forest._replace(missing_left=np.zeros_like(forest.missing_left))
+    rank = c_reference.c_ranker(c_reference.compile_source(C_SOURCE), forest)
+    np.testing.assert_array_equal(rank(rows), ranks(plain_sums(rows, forest)))
+    np.testing.assert_array_equal(rank(rows[:1]), ranks(plain_sums(rows[:1], forest)))
+
+
+def test_the_kernel_in_c_is_refused_where_it_would_be_wrong(case):
+    forest, _, _ = case
+    with pytest.raises(c_reference.NotAvailable, match="missing values right"):
+        c_reference.c_ranker(None, forest)
+    with pytest.raises(c_reference.NotAvailable, match="not there"):
+        c_reference.compile_source(pathlib.Path("nowhere.c"))
