@@ -66,7 +66,7 @@ def predict(
         typer.Option(
             min=1, help="In a directory, cut inputs into parts of about as many rows each."
         ),
-    ] = 1 << 20,
+    ] = 1 << 21,
     resume: Annotated[
         bool,
         typer.Option("--resume", help="Keep what an earlier run finished, and compute the rest."),

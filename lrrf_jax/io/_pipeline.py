@@ -20,6 +20,7 @@ class Channel(Generic[Item]):
         self._items: collections.deque[Item] = collections.deque()
         self._changed = threading.Condition()
         self._finished = self._closed = False
+        self._pending = 0  # items that were put and are not through the other side
         self._error: BaseException | None = None
 
     def put(self, item: Item) -> bool:
@@ -28,8 +29,14 @@ class Channel(Generic[Item]):
             self._changed.wait_for(lambda: self._closed or len(self._items) < self._depth)
             if not self._closed:
                 self._items.append(item)
+                self._pending += 1
                 self._changed.notify_all()
             return not self._closed
+
+    def settle(self) -> None:
+        """Wait until the other side is through with all that was put."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._closed or self._pending == 0)
 
     def finish(self, error: BaseException | None = None) -> None:
         """Let the other side take what is left, and then end, or raise ``error``."""
@@ -54,6 +61,9 @@ class Channel(Generic[Item]):
                 self._changed.notify_all()
             yield item
             del item  # or it would be held while the next one is waited for
+            with self._changed:
+                self._pending -= 1
+                self._changed.notify_all()
         if self._error is not None:
             raise self._error
 
@@ -91,8 +101,26 @@ def read_ahead(items: Iterator[Item], depth: int = 1) -> Iterator[Iterator[Item]
         thread.join(STOP_SECONDS)
 
 
+class Behind(Generic[Item]):
+    """The near end of `write_behind`."""
+
+    def __init__(self, channel: Channel[Item], errors: list[BaseException]):
+        self._channel, self._errors = channel, errors
+
+    def put(self, item: Item) -> None:
+        """Hand over an item; raises what an earlier one met."""
+        if not self._channel.put(item) and self._errors:
+            raise self._errors[0]
+
+    def settle(self) -> None:
+        """Wait until all items are written."""
+        self._channel.settle()
+        if self._errors:
+            raise self._errors[0]
+
+
 @contextlib.contextmanager
-def write_behind(write: Callable[[Item], Any], depth: int = 1) -> Iterator[Callable[[Item], None]]:
+def write_behind(write: Callable[[Item], Any], depth: int = 1) -> Iterator[Behind[Item]]:
     """Call ``write`` for each item in another thread, at most ``depth`` items behind.
 
     All is written when the ``with`` block ends. An error of ``write`` is raised by the next
@@ -110,14 +138,10 @@ def write_behind(write: Callable[[Item], Any], depth: int = 1) -> Iterator[Calla
             errors.append(error)
             channel.close()
 
-    def put(item: Item) -> None:
-        if not channel.put(item) and errors:
-            raise errors[0]
-
     thread = threading.Thread(target=run, name="lrrf-write", daemon=True)
     thread.start()
     try:
-        yield put
+        yield Behind(channel, errors)
         channel.finish()
         thread.join()
     finally:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lrrf_jax._tabular import as_patterns
 from lrrf_jax._validation import InputError
 from lrrf_jax.io import memory
 from lrrf_jax.io._pipeline import read_ahead, write_behind
@@ -27,7 +28,7 @@ from lrrf_jax.io.part_writer import FailedPart, PartWriter
 from lrrf_jax.io.shards import WHOLE, as_shard
 from lrrf_jax.io.table_writer import OutputError, ranking_table
 
-PART_ROWS = 1 << 20
+PART_ROWS = 1 << 21
 
 
 class FinishedPart(NamedTuple):
@@ -137,11 +138,11 @@ def _require_directory(path: str, n_inputs: int) -> None:
 
 def _plan(job: Job, sources: Sequence[Source], format: str | None) -> dict[str, Any]:
     """Describe what is computed, so that another computation is told apart."""
-    as_list = {"keep": job.keep, "features": job.features}
+    columns = {"keep": job.keep, "features": job.features}
     return {
         "model_sha256": model_checksum(job.ranker),
         "settings": {
-            **{name: [v] if isinstance(v, str) else v and list(v) for name, v in as_list.items()},
+            **{name: v if v is None else as_patterns(v) for name, v in columns.items()},
             "format": format or "parquet",
             "part_rows": job.part_rows,
         },
@@ -182,18 +183,23 @@ def _run(
         _progress_bar(job, sources, target, progress) as bar,
         contextlib.closing(writer),
         read_ahead(read_parts(job, sources, target.finished)) as messages,
-        write_behind(writer.take) as write,
+        write_behind(writer.take) as behind,
     ):
-        failed: set[tuple[int, int]] = set()
+        current, is_bad = None, False
         for message in messages:
             if not isinstance(message, Rows):
-                write(message)
+                behind.put(message)
                 continue
-            if message.part.key not in failed:
+            if message.part.key != current:
+                # One part at a time: of what is computed, a crash costs one part at most. The
+                # next one is being read meanwhile.
+                behind.settle()
+                current, is_bad = message.part.key, False
+            if not is_bad:
                 result = _predicted(job, message)
-                if isinstance(result, Fault):
-                    failed.add(message.part.key)
-                write(result)
+                is_bad = isinstance(result, Fault)
+                behind.put(result)
+                del result
             bar.update(len(message.X))
             del message
     return _report(sources, target, writer, resumed)

@@ -131,6 +131,10 @@ def _read_in_order(job: Job, source: Source, done: dict[int, PartRecord]) -> Ite
             del X, kept
         _require_unchanged(source)
     except Exception as error:
+        if room == 0:  # the fault lies behind a part that has all its rows
+            if part.number not in done:
+                yield End(part, False)
+            part = Part(source, part.number + 1, part.first_row + size)
         yield Fault(source, part.number, error)
     else:
         if part.number not in done:

@@ -298,3 +298,101 @@ def test_a_signal_stops_the_command_and_leaves_no_output(
     assert "interrupted" in err
     assert sorted(os.listdir(tmp_path)) == before
     assert [signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)] == handlers
+
+
+@pytest.fixture
+def big(tmp_path):
+    """A Parquet file of ten row groups."""
+    rows = pd.DataFrame({"id": range(100), "A1": np.arange(100) / 8, "A2": -np.arange(100.0)})
+    rows.to_parquet(tmp_path / "big.parquet", row_group_size=10)
+    return tmp_path / "big.parquet"
+
+
+def test_a_large_input_is_cut_into_parts_that_a_later_run_goes_on_with(lrrf, model, big, tmp_path):
+    out = tmp_path / "ranks"
+    arguments = ("predict", model, big, "--output", f"{out}/", "--part-rows", 30, "--keep", "id")
+    code, stdout, err = lrrf(*arguments, "--json")
+    assert code == 0, err
+    assert parts_in(out) == [f"big-0000{i}.parquet" for i in range(4)]
+    document = json.loads(stdout)
+    assert [(part["first_row"], part["rows"]) for part in document["done"]] == [
+        (0, 30),
+        (30, 30),
+        (60, 30),
+        (90, 10),
+    ]
+    assert document["rows"] == 100
+    assert pd.read_parquet(out)["id"].tolist() == list(range(100))
+    code, _, err = lrrf(*arguments)
+    assert code == 2
+    assert "holds a run already. Go on with it with --resume" in " ".join(err.split())
+    (out / "big-00002.parquet").unlink()
+    code, stdout, err = lrrf(*arguments, "--resume", "--json")
+    assert code == 0
+    assert "3 parts, 70 rows, were finished before." in err
+    assert [part["resumed"] for part in json.loads(stdout)["done"]] == [True, True, False, True]
+
+
+def test_shards_make_up_the_whole_and_a_last_run_checks_it(lrrf, model, big, tmp_path):
+    out = tmp_path / "ranks"
+    arguments = ("predict", model, big, "--output", out, "--part-rows", 10, "--json")
+    n_done = 0
+    for i in (3, 1, 2):
+        code, stdout, _ = lrrf(*arguments, "--shard", f"{i}/3")
+        assert code == 0
+        n_done += len(json.loads(stdout)["done"])
+    assert n_done == 10
+    code, stdout, _ = lrrf(*arguments, "--resume")
+    assert code == 0
+    assert all(part["resumed"] for part in json.loads(stdout)["done"])
+    assert json.loads(stdout)["rows"] == 100
+    code, _, err = lrrf(*arguments, "--shard", "4/3")
+    assert code == 3
+    assert "1 <= i <= n" in err
+
+
+def test_a_bad_part_is_reported_with_code_5_and_the_file_goes_on(lrrf, model, big, tmp_path):
+    rows = pd.read_parquet(big)
+    rows.loc[45, "A1"] = np.inf
+    rows.to_parquet(big, row_group_size=10)
+    arguments = ("predict", model, big, "--output", tmp_path / "ranks", "--part-rows", 10)
+    code, stdout, err = lrrf(*arguments, "--resume", "--json")
+    assert code == 5
+    assert len(parts_in(tmp_path / "ranks")) == 9
+    (failed,) = json.loads(stdout)["failed"]
+    assert (failed["input"], failed["part"]) == (str(big), 4)
+    assert "row 46 holds inf" in failed["error"]
+    assert err.rstrip().endswith(f"1 of 10 failed: {big}")
+
+
+def test_a_directory_and_a_glob_stand_for_their_tables(lrrf, model, parts, tmp_path):
+    days = tmp_path / "days"
+    days.mkdir()
+    for part in parts:
+        part.rename(days / part.name)
+    for source, names in ((days, "abc"), (days / "[ac].csv", "ac")):
+        out = tmp_path / f"ranks-{names}"
+        code, _, err = lrrf("predict", model, source, "--output", out)
+        assert code == 0, err
+        assert parts_in(out) == [f"{name}.parquet" for name in names]
+    code, _, err = lrrf("predict", model, days / "x*.csv", "--output", tmp_path / "ranks")
+    assert code == 3
+    assert "there is no table in it, or none that matches" in err
+
+
+@pytest.mark.parametrize(
+    ("size", "code", "fragment"),
+    [
+        ("64MiB", 3, "must be"),
+        ("1 TiB", 0, "20 rows"),
+        ("lots", 2, "'lots' is no size. Write it like 512MB"),
+        ("-1", 2, "is no size"),
+    ],
+)
+def test_a_memory_budget_is_read_with_its_unit(lrrf, model, toy, tmp_path, size, code, fragment):
+    found, _, err = lrrf(
+        "predict", model, toy, "--output", tmp_path / "r.csv", f"--memory-budget={size}"
+    )
+    assert found == code, err
+    assert fragment in " ".join(err.split())
+    assert (tmp_path / "r.csv").exists() == (code == 0)
