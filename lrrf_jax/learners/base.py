@@ -172,7 +172,7 @@ class LabelRanker(BaseEstimator, abc.ABC):
         features: str | Sequence[str] | None = None,
         format: str | None = None,
         memory_budget: int | None = None,
-        part_rows: int = 1 << 20,
+        part_rows: int = 1 << 21,
         resume: bool = False,
         shard: str | tuple[int, int] | None = None,
         overwrite: bool = False,
