@@ -24,6 +24,7 @@ import pyarrow.parquet as pq
 
 from lrrf_jax import InputError, ModelFileError
 from lrrf_jax.distributed import predict_dataset
+from lrrf_jax.model_file import read_model
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -42,10 +43,10 @@ def main(arguments: list[str] | None = None) -> int:
         print("interrupted; nothing was written", file=sys.stderr)
         return 130
     except (InputError, ModelFileError) as error:
-        print(f"error: {first_paragraph(error)}", file=sys.stderr)
+        print(f"error: {own_words(error)}", file=sys.stderr)
         return 3 if isinstance(error, InputError) else 4
-    except ray.exceptions.RayError as error:
-        print(f"error: {str(error).strip().splitlines()[-1]}", file=sys.stderr)
+    except Exception as error:
+        print(f"error: {type(error).__name__}: {own_words(error)}", file=sys.stderr)
         return 1
     finally:
         ray.shutdown()
@@ -84,6 +85,7 @@ def run(options: argparse.Namespace) -> None:
 
     inputs, output = parquet_files(options.inputs), pathlib.Path(options.output)
     require_free(output, inputs, options.overwrite)
+    read_model(options.model)  # told before Ray starts
     n_rows = sum(pq.read_metadata(path).num_rows for path in inputs)
     workers, cpus = connect(options)
     context = ray.data.DataContext.get_current()
@@ -179,11 +181,12 @@ def worker_range(there: dict, cpus: int | None, gpus: float) -> tuple[int, int]:
     return 1, max(1, min(rooms))
 
 
-def first_paragraph(error: Exception) -> str:
-    """Return our own words: Ray puts a trace before them and advice of its own behind."""
+def own_words(error: Exception) -> str:
+    """Return what was raised in a worker, without the trace and the advice that Ray adds."""
     cause = getattr(error, "cause", None)
-    text = str(cause if isinstance(cause, Exception) else error)
-    return text.partition("\nFailed to apply UDF")[0]
+    if isinstance(cause, Exception):
+        return str(cause).partition("\nFailed to apply UDF")[0]
+    return (str(error).strip().splitlines() or ["no reason given"])[-1]
 
 
 if __name__ == "__main__":

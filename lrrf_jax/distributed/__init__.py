@@ -1,17 +1,21 @@
-"""Work for more than one process: bulk prediction on a Ray cluster.
+"""Work for several devices, hosts or processes: growth, prediction with Ray and other engines.
 
-Importing this package imports neither Ray nor what it needs; the functions do when called.
+Importing this package imports neither Ray nor JAX; the functions do when they are called.
 """
 
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from lrrf_jax._threads import limit_threads
+
 if TYPE_CHECKING:
+    from lrrf_jax.distributed.devices import use_devices
+    from lrrf_jax.distributed.loading import load_once
     from lrrf_jax.distributed.ray_data import predict_dataset
 
-_HOMES = {"predict_dataset": "ray_data"}
+_HOMES = {"load_once": "loading", "predict_dataset": "ray_data", "use_devices": "devices"}
 
-__all__ = ["predict_dataset"]
+__all__ = ["limit_threads", "load_once", "predict_dataset", "use_devices"]
 
 
 def __getattr__(name: str) -> Any:

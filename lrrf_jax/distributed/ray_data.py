@@ -148,7 +148,11 @@ class RankingWorker:
 
         content = model if isinstance(model, bytes) else _ray().get(model)
         self._ranker = _from_bytes(content, load)
-        self._options = {"keep": keep, "features": features, "pad_to": batch_rows}
+        self._options: dict[str, Any] = {
+            "keep": keep,
+            "features": features,
+            "pad_to": batch_rows,
+        }
         if num_gpus:
             _require_accelerator()
         self._ranker.predict(np.zeros((batch_rows, self._ranker.n_features_in_), np.float32))
