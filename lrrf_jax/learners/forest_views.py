@@ -2,7 +2,6 @@
 
 import contextlib
 import functools
-import os
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -12,7 +11,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from tqdm import tqdm
 
 from lrrf_jax import metrics
 from lrrf_jax._typing import Array, NDArray
@@ -34,13 +32,10 @@ def progress(verbose: int, n_trees: int) -> Iterator[Callable[[int], None]]:
     if not verbose:
         yield lambda n_grown: None
         return
+    from tqdm import tqdm  # here, so that growing trees needs jax, numpy and scikit-learn only
+
     with tqdm(total=n_trees, unit="tree", file=sys.stderr) as bar:
         yield lambda n_grown: bar.update(n_grown) and None
-
-
-def histogram_share(memory_budget: int) -> int:
-    """Bytes for the histograms of one tree, of those for all that grow at once."""
-    return memory_budget // max(1, len(os.sched_getaffinity(0)))
 
 
 @functools.partial(jax.jit, compiler_options=COMPILER_OPTIONS)
@@ -49,9 +44,8 @@ def _leaf_numbers(forest: ReadyForest, features: Array) -> Array:
     return map_tiles(lambda rows: find_leaves(forest.tests, rows, depth).T, features)
 
 
-def leaves(features: NDArray, ready: Callable[[], ReadyForest]) -> NDArray:
+def leaves(features: NDArray, forest: ReadyForest) -> NDArray:
     """Leaf of each row in each tree, int32 (n_samples, n_trees)."""
-    forest = ready()
     return map_rows(lambda rows: _leaf_numbers(forest, rows), features)
 
 
@@ -110,7 +104,7 @@ def neighbors(
 ) -> tuple[NDArray, NDArray]:
     """Find the training rows of most weight in the leaves of each row."""
     n_training, n_trees = len(training_features), forest.leaf_slot.shape[0]
-    leaf = leaves(training_features, lambda: forest)
+    leaf = leaves(training_features, forest)
     weight = bootstrap_table(key, n_training, n_trees, bootstrap).astype(np.float64)
     if training_weight is not None:
         weight = weight * training_weight[:, None]
@@ -121,7 +115,7 @@ def neighbors(
     of_slot = np.bincount(slot[cell].ravel(), weight.ravel(), len(forest.leaf_value))
     share = weight / np.maximum(of_slot[slot[cell]], np.finfo(np.float64).tiny) / n_trees
     training_slot = np.where(weight > 0, slot[cell], -1).astype(np.int32)
-    query = slot[leaves(features, lambda: forest) + n_leaves * np.arange(n_trees)]
+    query = slot[leaves(features, forest) + n_leaves * np.arange(n_trees)]
 
     width = min(k, n_training)
     rows = np.full((len(features), k), -1, np.int64)

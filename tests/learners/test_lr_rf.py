@@ -18,8 +18,11 @@ from sklearn.preprocessing import StandardScaler
 import lrrf_jax
 from lrrf_jax import InputError, ModelFileError, RandomForestLabelRanker
 from lrrf_jax.datasets import delete_labels, load
-from lrrf_jax.learners import batching, lr_rf
+from lrrf_jax.learners import batching, forest_views
 from lrrf_jax.learners.fixed_point import integer_weights, largest_scale
+from lrrf_jax.learners.lr_rf_config import CRITERIA
+from lrrf_jax.learners.lr_rf_prediction import lr_rf_ranks
+from lrrf_jax.rankings.statistics import label_at_position
 from tests import oracles
 from tests.tree_oracles import walk
 
@@ -96,7 +99,7 @@ def test_predictions_are_those_of_a_loop_over_trees_leaves_and_rows(
     key = jax.random.key(0)
     used = ranker._training_rows
     counts = np.zeros((SMALL["n_estimators"], len(X)))
-    counts[:, used] = lr_rf.forest_views.bootstrap_table(key, len(used), 6, True).T
+    counts[:, used] = forest_views.bootstrap_table(key, len(used), 6, True).T
     rows = range(0, 150, 7)
     expected = plain_prediction(ranker, counts, y, rows, aggregation)
     found = ranker.predict(X[list(rows)])
@@ -116,11 +119,11 @@ def test_classes_are_top_labels_as_in_the_papers_iris_table():
     positions = np.array(
         [[1, 2, 3], [3, 2, 1], [2, 3, 1], [2, 1, 3], [3, 1, 2], [3, 2, 1]], np.float32
     )
-    top = np.asarray(lr_rf.label_at_position(positions))[:, 0] + 1
+    top = np.asarray(label_at_position(positions))[:, 0] + 1
     assert top.tolist() == [1, 3, 3, 2, 2, 3]
 
 
-@pytest.mark.parametrize("criterion", lr_rf.CRITERIA)
+@pytest.mark.parametrize("criterion", CRITERIA)
 @pytest.mark.parametrize("share", [0.0, 0.4])
 def test_every_criterion_learns_complete_and_partial_rankings(criterion, share, partial):
     ranker = quiet_fit(partial if share else Y, criterion=criterion)
@@ -166,14 +169,14 @@ def test_any_mix_of_batch_sizes_needs_few_programs(fitted):
     distinct = {size for n in sizes for size in batching.batch_sizes(int(n))}
     distinct |= {size for n in range(1, 3000) for size in batching.batch_sizes(n)}
     assert len(distinct) <= 12
-    before = lr_rf.lr_rf_ranks._cache_size()
+    before = lr_rf_ranks._cache_size()
     for n in (1, 2, 3, 9, 65, 70, 100, 500, 1000):
         fitted.predict(np.repeat(X, 7, axis=0)[:n])
-    assert lr_rf.lr_rf_ranks._cache_size() - before <= 4
+    assert lr_rf_ranks._cache_size() - before <= 4
     fitted.predict(X[:99])
-    after = lr_rf.lr_rf_ranks._cache_size()
+    after = lr_rf_ranks._cache_size()
     RandomForestLabelRanker(**(SMALL | {"random_state": 5})).fit(X[:140], Y[:140]).predict(X[:99])
-    assert lr_rf.lr_rf_ranks._cache_size() == after  # another forest of like size: no new program
+    assert lr_rf_ranks._cache_size() == after  # another forest of like size: no new program
 
 
 def test_the_same_seed_gives_the_same_bytes(fitted, tmp_path):
@@ -222,7 +225,7 @@ def test_a_pickle_holds_arrays_only_and_predicts_alike(fitted):
 
 
 def test_neighbors_weigh_rows_as_the_bootstrap_drew_them(fitted):
-    counts = lr_rf.forest_views.bootstrap_table(jax.random.key(0), 150, 6, True).T
+    counts = forest_views.bootstrap_table(jax.random.key(0), 150, 6, True).T
     forest = fitted.forest_
     slots = np.array([[leaves_of(forest, x, t) for t in range(6)] for x in X])
     rows, weights = fitted.neighbors(X[::29], k=9)
@@ -262,7 +265,7 @@ def test_out_of_bag_rankings_use_the_trees_that_did_not_draw_the_row():
     ranker = RandomForestLabelRanker(n_estimators=3, max_depth=4, random_state=0, oob_score=True)
     with pytest.warns(UserWarning, match="drawn by every tree"):
         ranker.fit(X, Y)
-    counts = lr_rf.forest_views.bootstrap_table(jax.random.key(0), 150, 3, True)
+    counts = forest_views.bootstrap_table(jax.random.key(0), 150, 3, True)
     never = (counts > 0).all(1)
     assert never.any()
     assert np.isnan(ranker.oob_ranking_[never]).all()

@@ -1,0 +1,173 @@
+"""Finished trees on disk, so that a fit that is cut off goes on where it was.
+
+A checkpoint is a directory of model files, ``trees-00000-00031.lrrf`` and so on, each of which
+holds some trees and says what fit they belong to. Files appear whole or not at all. Trees do not
+depend on the devices or processes they were grown by, so these may change in between.
+"""
+
+import os
+import re
+import time
+from typing import Any
+
+import jax
+
+from lrrf_jax import model_file
+from lrrf_jax._validation import InputError, ModelFileError
+from lrrf_jax.learners import persistence
+from lrrf_jax.trees import mesh
+from lrrf_jax.trees.ensemble import Grown, join_grown, take_trees
+from lrrf_jax.trees.forest import invariant_violation
+
+BLOCK_SECONDS = 10.0  # what is finished in this time is written together
+_KIND = "block of trees"
+_NAME = re.compile(r"trees-(\d{5,})-(\d{5,})\.lrrf")
+
+
+class Checkpoint:
+    """The finished trees of one fit, in a directory.
+
+    Where several processes grow it ``together``, the first of them reads and writes, and all of
+    them make the same calls.
+
+    Parameters
+    ----------
+    folder : str or path-like
+        Made where it is not there.
+    fit : dict of str to int, str, float or bool
+        What the trees depend on, beside their numbers.
+    n_features : int
+    together : bool
+    """
+
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        fit: dict[str, Any],
+        n_features: int,
+        *,
+        together: bool = False,
+    ) -> None:
+        self.folder = os.fspath(folder)
+        self.fit = fit
+        self.n_features = n_features
+        self._together = together
+        self._writes = not together or jax.process_index() == 0
+        self._unwritten: list[Grown] = []
+        self._next = 0  # the first tree that is not written
+        self._written_at = time.monotonic()
+
+    def finished(self, first_tree: int, n_trees: int) -> Grown | None:
+        """Read trees ``first_tree ..``, at most ``n_trees``, as far as none is lacking.
+
+        Raises
+        ------
+        InputError
+            Where the directory cannot be used, or holds trees of another fit.
+        ModelFileError
+            For a damaged file in it.
+        """
+        if self._together:
+            grown = self._read_together(first_tree, n_trees)
+        else:
+            grown = self._read(first_tree, n_trees)
+        self._next = first_tree + (grown.forest.n_trees if grown else 0)
+        self._written_at = time.monotonic()
+        return grown
+
+    def _read_together(self, first_tree: int, n_trees: int) -> Grown | None:
+        from safetensors.numpy import load, save
+
+        grown, problem = None, ""
+        if self._writes:
+            try:
+                grown = self._read(first_tree, n_trees)
+            except (InputError, ModelFileError) as error:
+                problem = str(error)
+        # Before anyone raises, all know: a process that waits for the others would wait for ever.
+        problem = mesh.of_first_process(problem.encode()).decode()
+        if problem:
+            raise InputError(problem)
+        content = save(persistence.flatten(grown)) if grown else b""
+        content = mesh.of_first_process(content)
+        return persistence.restore(Grown, load(content)) if content else None
+
+    def _read(self, first_tree: int, n_trees: int) -> Grown | None:
+        try:
+            os.makedirs(self.folder, exist_ok=True)
+            found = map(_NAME.fullmatch, os.listdir(self.folder))
+        except OSError as error:
+            raise InputError(
+                f"checkpoint {self.folder}: the directory cannot be used ({error.strerror}). "
+                "Name one that can be read and written."
+            ) from error
+        spans = sorted((int(m[1]), int(m[2]) + 1, m[0]) for m in found if m)
+        end = first_tree
+        parts = []
+        for start, stop, name in spans:
+            block = self._block(os.path.join(self.folder, name), start, stop)
+            stop = min(stop, first_tree + n_trees)
+            if start <= end < stop:
+                parts.append(take_trees(block, end - start, stop - start))
+                end = stop
+        return join_grown(*parts) if parts else None
+
+    def _block(self, path: str, start: int, stop: int) -> Grown:
+        header, arrays = model_file.read_model(path)
+        if header.get("kind") != _KIND:
+            raise InputError(
+                f"checkpoint {path}: is no block of trees. Name a directory for one checkpoint, "
+                "and nothing else."
+            )
+        other = differing_entry(header.get("fit"), self.fit)
+        if other:
+            raise InputError(
+                f"checkpoint {path}: belongs to another fit ({other}). Fit as then, or name an "
+                "empty directory."
+            )
+        try:
+            grown = persistence.restore(Grown, arrays)
+            problem = invariant_violation(grown.forest, self.n_features)
+            nodes = (stop - start, grown.forest.feature.shape[1])
+            if not problem and (grown.gain.shape != nodes or header["first_tree"] != start):
+                problem = "they are not those of its name"
+        except (KeyError, TypeError, ValueError) as error:
+            problem = f"{type(error).__name__}: {error}"
+        if problem:
+            raise ModelFileError(
+                f"checkpoint {path}: holds no usable trees: {problem}. Delete it; they will grow "
+                "again."
+            )
+        return grown
+
+    def add(self, grown: Grown) -> None:
+        """Take the trees that come next; they are written with others, after ten seconds."""
+        if not self._writes:
+            return
+        self._unwritten.append(grown)
+        if time.monotonic() - self._written_at >= BLOCK_SECONDS:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write the trees that are not written yet."""
+        if not self._unwritten:
+            return
+        grown = join_grown(*self._unwritten)
+        end = self._next + grown.forest.n_trees
+        model_file.write_model(
+            os.path.join(self.folder, f"trees-{self._next:05d}-{end - 1:05d}.lrrf"),
+            persistence.flatten(grown),
+            {"kind": _KIND, "first_tree": self._next, "fit": self.fit},
+        )
+        self._unwritten, self._next = [], end
+        self._written_at = time.monotonic()
+
+
+def differing_entry(theirs: Any, mine: dict[str, Any]) -> str:
+    """Say in what another fit differs from this one; empty where it does not."""
+    if not isinstance(theirs, dict):
+        return "it does not say which"
+    for name in [*mine, *theirs]:
+        if theirs.get(name) != mine.get(name):
+            return f"{name} was {theirs.get(name)!r}, and is {mine.get(name)!r}"
+    return ""

@@ -1,0 +1,136 @@
+"""Growing the forest: over devices and processes, from a checkpoint on where there is one."""
+
+import dataclasses
+import hashlib
+import json
+import os
+import sys
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from lrrf_jax._typing import AnyArray, Array, NDArray
+from lrrf_jax._validation import InputError
+from lrrf_jax.learners._table import TrainingTable
+from lrrf_jax.learners.checkpoints import Checkpoint
+from lrrf_jax.learners.lr_rf_config import LRRFConfig
+from lrrf_jax.learners.lr_rf_samples import growth_samples
+from lrrf_jax.trees import mesh
+from lrrf_jax.trees.ensemble import Grown, grow_blocks, join, join_grown
+from lrrf_jax.trees.forest import Forest, is_split
+
+MEMORY_BUDGET = 2**30
+
+
+class LRRFParams(NamedTuple):
+    """What a fitted forest is made of."""
+
+    forest: Forest
+    importances: AnyArray  # float32 (n_features,)
+
+
+def fit_lr_rf(
+    key: Array,
+    table: TrainingTable,
+    config: LRRFConfig,
+    first_trees: Forest | None = None,
+    *,
+    memory_budget: int = MEMORY_BUDGET,
+    checkpoint: str | os.PathLike[str] | None = None,
+    on_trees: Callable[[int], None] = lambda n_grown: None,
+) -> tuple[LRRFParams, NDArray]:
+    """Grow the forest; ``first_trees`` of an earlier call with the same key are kept.
+
+    Neither the devices, nor the memory, nor the checkpoint change a byte of it. Where the devices
+    belong to several processes, each of them must make this call, and gets the whole forest.
+
+    Returns the parameters, and the gains of the nodes, float32 (n_trees, 2**depth - 1), of the
+    trees that were grown now or taken from the checkpoint.
+    """
+    n_features = table.features.shape[1]
+    n_first = 0 if first_trees is None else first_trees.n_trees
+    together = mesh.spans_processes(mesh.growing_devices())
+    saved = None
+    if together or checkpoint is not None:
+        fit = describe_fit(key, table, config)
+        if together:
+            _require_same_everywhere({**fit, "a checkpoint": checkpoint is not None})
+        if checkpoint is not None:
+            saved = Checkpoint(checkpoint, fit, n_features, together=together)
+    grown = _grow(key, table, config, n_first, memory_budget, saved, on_trees)
+    importances = _importances(grown.forest, grown.gain, n_features)
+    forest = grown.forest if first_trees is None else join(first_trees, grown.forest)
+    return LRRFParams(forest, importances), grown.gain
+
+
+def _grow(
+    key: Array,
+    table: TrainingTable,
+    config: LRRFConfig,
+    first_tree: int,
+    memory_budget: int,
+    saved: Checkpoint | None,
+    on_trees: Callable[[int], None],
+) -> Grown:
+    parts: list[Grown] = []
+    if saved and (finished := saved.finished(first_tree, config.n_trees - first_tree)):
+        parts.append(finished)
+        first_tree += finished.forest.n_trees
+        on_trees(finished.forest.n_trees)
+    if first_tree < config.n_trees:
+        setting = growth_samples(table, config, mesh.memory_share(memory_budget))
+        n_trees = config.n_trees - first_tree
+        try:
+            for block in grow_blocks(key, *setting, n_trees, first_tree=first_tree):
+                parts.append(block)
+                on_trees(block.forest.n_trees)
+                if saved:
+                    saved.add(block)
+        finally:
+            if saved:
+                saved.flush()
+    return join_grown(*parts)
+
+
+def describe_fit(key: Array, table: TrainingTable, config: LRRFConfig) -> dict[str, Any]:
+    """Name all that trees depend on beside their numbers; JSON can hold it."""
+    settings = dataclasses.asdict(config)
+    del settings["n_trees"]
+    return {
+        "lrrf_jax": getattr(sys.modules["lrrf_jax"], "__version__", "unknown"),
+        "random_state": jax.random.key_data(key).tolist(),
+        "X": _hash(table.features),
+        "y": _hash(table.positions),
+        "sample_weight": None if table.weight is None else _hash(table.weight),
+        **settings,
+    }
+
+
+def _hash(array: NDArray) -> str:
+    digest = hashlib.sha256(f"{array.dtype.str} {array.shape}".encode())
+    digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()[:32]
+
+
+def _require_same_everywhere(fit: dict[str, Any]) -> None:
+    entries = [hashlib.sha256(json.dumps(value).encode()).digest()[:8] for value in fit.values()]
+    words = np.frombuffer(b"".join(entries), np.uint32)
+    every = mesh.of_every_process(words)
+    if (every != every[0]).any():
+        process, word = np.argwhere(every != every[0])[0]
+        raise InputError(
+            f"{list(fit)[word // 2]} must be the same in every process; it differs between "
+            f"process 0 and process {process}. Fit the same rows with the same parameters in all "
+            "of them, or let each fit alone: lrrf_jax.distributed.use_devices("
+            "jax.local_devices())."
+        )
+
+
+def _importances(forest: Forest, gain: NDArray, n_features: int) -> NDArray:
+    """Sum of each tree's importances, float32 (n_features,): gains, in shares of the tree's."""
+    gain = np.where(is_split(forest), np.maximum(gain, 0), 0).astype(np.float64)
+    share = gain / np.maximum(gain.sum(1, keepdims=True), np.finfo(np.float64).tiny)
+    total = np.bincount(forest.feature.ravel(), share.ravel(), n_features)
+    return total.astype(np.float32)
