@@ -21,6 +21,17 @@ def memory_size(text: str) -> int:
     return int(float(number) * (1024 if binary else 1000) ** power)
 
 
+def require_shard(text: str | None) -> None:
+    """Raise a usage error where a text is no share I/N."""
+    from lrrf_jax._validation import InputError
+    from lrrf_jax.io.shards import as_shard
+
+    try:
+        as_shard(text)
+    except InputError as error:
+        raise typer.BadParameter(str(error), param_hint="--shard") from error
+
+
 class Convention(enum.StrEnum):
     """What label columns hold."""
 

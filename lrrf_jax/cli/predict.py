@@ -108,6 +108,7 @@ def predict(
     from lrrf_jax.io.batch import NothingDone, predict_files
     from lrrf_jax.io.output_file import OutputTaken
 
+    _options.require_shard(shard)
     if _runtime.same_file(model, output):
         raise typer.BadParameter(
             f"{output} is an input; choose another path.", param_hint="--output"

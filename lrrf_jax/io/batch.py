@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lrrf_jax._tabular import as_patterns
+from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError
 from lrrf_jax.io import memory
 from lrrf_jax.io._pipeline import read_ahead, write_behind
@@ -182,7 +183,7 @@ def _run(
     with (
         _progress_bar(job, sources, target, progress) as bar,
         contextlib.closing(writer),
-        read_ahead(read_parts(job, sources, target.finished)) as messages,
+        read_ahead(read_parts(job, sources, dict(target.finished))) as messages,
         write_behind(writer.take) as behind,
     ):
         current, is_bad = None, False
@@ -207,10 +208,22 @@ def _run(
 
 def _predicted(job: Job, rows: Rows) -> RankedRows | Fault:
     try:
-        ranks = job.ranker.predict(rows.X)
+        ranks = _ranks(job.ranker, rows.X)
         return RankedRows(rows.part, ranking_table(ranks, job.ranker.labels_, rows.kept))
     except Exception as error:
         return Fault(rows.part.source, rows.part.number, error)
+
+
+def _ranks(ranker: Any, X: NDArray, halvings: int = 4) -> NDArray:
+    """Predict; where memory, that of an accelerator say, does not suffice, by halves."""
+    try:
+        return ranker.predict(X)
+    except (MemoryError, RuntimeError) as error:
+        short = isinstance(error, MemoryError) or "RESOURCE_EXHAUSTED" in str(error)
+        if not short or halvings == 0 or len(X) == 1:
+            raise
+    middle = len(X) // 2
+    return np.concatenate([_ranks(ranker, half, halvings - 1) for half in (X[:middle], X[middle:])])
 
 
 def _report(

@@ -141,7 +141,8 @@ class OutputDirectory:
         listed = {r.output for _, records in journals for r in records if isinstance(r, PartRecord)}
         if not overwrite:
             self._require_free([name for name in names if name not in listed], len(sources))
-        _, failed = manifest.merged(records for _, records in journals)
+        _, lasting = manifest.merged(records for _, records in journals)
+        failed = set(lasting)
         by_key = {source.key: source for source in sources}
         self._refuse_changed(journals, by_key, {failure.input for failure in failed})
         journals = (
@@ -151,17 +152,17 @@ class OutputDirectory:
         )
         for path, records in journals:
             tag = os.path.basename(path).removesuffix(".jsonl")
-            lasting = [r for r in records if self._lasts(r, by_key[r.input], failed, tag)]
+            kept = [r for r in records if self._lasts(r, by_key[r.input], failed, tag)]
             own = path == self._journal.path and not _ends_well(path)
-            if own or len(lasting) < len(records):
-                Journal(self._folder, tag).rewrite(lasting)
+            if own or len(kept) < len(records):
+                Journal(self._folder, tag).rewrite(kept)
         self._clear_temporary()
 
     def _lasts(
         self,
         record: PartRecord | FailureRecord,
         source: Source,
-        failed: Sequence[FailureRecord],
+        failed: set[FailureRecord],
         tag: str,
     ) -> bool:
         """Tell whether a line of a journal still holds; remove a part of which it does not."""

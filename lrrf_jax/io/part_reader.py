@@ -71,8 +71,11 @@ def read_parts(
 
     What is wrong with an input comes as a `Fault`; the others go on.
     """
+    finished_of: dict[str, dict[int, PartRecord]] = {}
+    for (key, number), record in finished.items():
+        finished_of.setdefault(key, {})[number] = record
     for source in sources:
-        done = {number: record for (key, number), record in finished.items() if key == source.key}
+        done = finished_of.get(source.key, {})
         if is_complete(source.key, {(source.key, n): record for n, record in done.items()}):
             continue
         if source.error is not None:

@@ -143,13 +143,13 @@ def test_an_unexpected_failure_of_one_input_does_not_stop_the_others(
 
     def predict(self, X):
         if len(X) == 2:
-            raise RuntimeError("RESOURCE_EXHAUSTED\nlong text")
+            raise RuntimeError("INTERNAL: no luck\nlong text")
         return whole(self, X)
 
     monkeypatch.setattr(ConsensusLabelRanker, "predict", predict)
     code, _, err = lrrf("predict", model, *parts, "--output", tmp_path / "ranks")
     assert code == 5
-    assert f"error: {parts[1]}: unexpected RuntimeError: RESOURCE_EXHAUSTED" in err
+    assert f"error: {parts[1]}: unexpected RuntimeError: INTERNAL: no luck" in err
     assert parts_in(tmp_path / "ranks") == ["a.parquet", "c.parquet"]
 
 
@@ -347,8 +347,8 @@ def test_shards_make_up_the_whole_and_a_last_run_checks_it(lrrf, model, big, tmp
     assert all(part["resumed"] for part in json.loads(stdout)["done"])
     assert json.loads(stdout)["rows"] == 100
     code, _, err = lrrf(*arguments, "--shard", "4/3")
-    assert code == 3
-    assert "1 <= i <= n" in err
+    assert code == 2
+    assert "1 <= i <= n" in " ".join(err.split())
 
 
 def test_a_bad_part_is_reported_with_code_5_and_the_file_goes_on(lrrf, model, big, tmp_path):

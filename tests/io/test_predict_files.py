@@ -383,24 +383,52 @@ def test_an_input_that_grows_while_it_is_read_fails(tmp_path):
     assert all("was changed while it was read" in part.reason for part in report.failed)
 
 
-@pytest.mark.parametrize("error", [RuntimeError("RESOURCE_EXHAUSTED"), MemoryError()])
+@pytest.mark.parametrize("error", [RuntimeError("INTERNAL"), ValueError("x")])
 def test_a_part_that_cannot_be_predicted_fails_alone(tmp_path, batches_of, error):
     batches_of(5)
-    write_table(tmp_path / "t.parquet", 60, rows_a_block=20)
+    X = write_table(tmp_path / "t.parquet", 60, rows_a_block=20)
 
     class Failing(OrderRanker):
         def predict(self, X):
-            if len(self.calls) == 5:
+            if len(self.calls) == 5:  # the second batch of the second part
                 self.calls.append(0)
                 raise error
             return super().predict(X)
 
+    ranker = Failing()
     report = predict_files(
-        Failing(), tmp_path / "t.parquet", tmp_path / "out", part_rows=20, resume=True
+        ranker, tmp_path / "t.parquet", tmp_path / "out", part_rows=20, resume=True
     )
+    assert ranker.calls == [5, 5, 5, 5, 5, 0, 5, 5, 5, 5]
     assert [part.first_row for part in report.parts] == [0, 40]
     assert [part.part for part in report.failed] == [1]
     assert f"unexpected {type(error).__name__}" in report.failed[0].reason
+    ranks = ranks_of(read_parts(report))
+    np.testing.assert_array_equal(ranks, expected_ranks(np.concatenate([X[:20], X[40:]])))
+
+
+@pytest.mark.parametrize("error", [RuntimeError("RESOURCE_EXHAUSTED: 1 GiB"), MemoryError()])
+@pytest.mark.parametrize("most", [3, 20])
+def test_batches_are_halved_where_memory_does_not_suffice(tmp_path, batches_of, error, most):
+    batches_of(100)
+    X = write_table(tmp_path / "t.csv", 100)
+
+    class Small(OrderRanker):
+        def predict(self, X):
+            if len(X) > most:
+                raise error
+            return super().predict(X)
+
+    ranker = Small()
+    if most == 3:  # 100 rows in 16 pieces are 6 or 7 each
+        with pytest.raises(type(error)):
+            predict_files(ranker, tmp_path / "t.csv", tmp_path / "r.parquet")
+        assert ranker.calls == []
+        return
+    predict_files(ranker, tmp_path / "t.csv", tmp_path / "r.parquet")
+    assert ranker.calls == [12, 13] * 4
+    ranks = ranks_of(pa.parquet.read_table(tmp_path / "r.parquet"))
+    np.testing.assert_array_equal(ranks, expected_ranks(X))
 
 
 # ------------------------------------------------------------------------------ what is in the way
