@@ -22,9 +22,8 @@ import uuid
 
 import pyarrow.parquet as pq
 
-from lrrf_jax import InputError, ModelFileError
+from lrrf_jax import InputError, ModelFileError, load
 from lrrf_jax.distributed import predict_dataset
-from lrrf_jax.model_file import read_model
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -85,13 +84,14 @@ def run(options: argparse.Namespace) -> None:
 
     inputs, output = parquet_files(options.inputs), pathlib.Path(options.output)
     require_free(output, inputs, options.overwrite)
-    read_model(options.model)  # told before Ray starts
+    load(options.model)  # told before Ray starts
     n_rows = sum(pq.read_metadata(path).num_rows for path in inputs)
     workers, cpus = connect(options)
     context = ray.data.DataContext.get_current()
     context.enable_progress_bars = sys.stderr.isatty()
     started = time.perf_counter()
     unfinished = output.with_name(f".{output.name}.{uuid.uuid4().hex[:12]}.tmp")
+    replaced = unfinished.with_suffix(".old")
     try:
         ranks = predict_dataset(
             options.model,
@@ -111,11 +111,12 @@ def run(options: argparse.Namespace) -> None:
                 "nothing was written. Run again, and report it."
             )
         seconds = time.perf_counter() - started
-        if options.overwrite and output.exists():
-            shutil.rmtree(output)
+        if output.exists():  # as --overwrite allows
+            output.rename(replaced)
         unfinished.rename(output)
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
+    shutil.rmtree(replaced, ignore_errors=True)
     print(json.dumps({"output": str(output), "rows": n_rows, "files": len(parts),
                       "seconds": round(seconds, 1)}))  # fmt: skip
 

@@ -4,13 +4,12 @@ import logging
 import os
 import pathlib
 import tempfile
-import types
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 
-from lrrf_jax import model_file
 from lrrf_jax._threads import limit_threads
 from lrrf_jax._validation import InputError, require_integer
 from lrrf_jax.io.arrow import predict_arrow, ranking_schema
@@ -96,8 +95,10 @@ def predict_dataset(
     require_integer(batch_rows, "batch_rows", 1)
     if num_cpus is None and not num_gpus:
         num_cpus = 1
-    content = _model_bytes(model)
-    _check_columns(content, dataset, keep, features)
+    ranker, content = _ranker_and_file(model)
+    columns = getattr(dataset.schema(fetch_if_missing=False), "base_schema", None)
+    if isinstance(columns, pa.Schema):  # told now, where that costs no reading of rows
+        ranking_schema(ranker, columns, keep=keep, features=features)
     _warn_of_starvation(ray, concurrency, num_cpus)
     dataset.context.raise_original_map_exception = True  # an InputError arrives as one
     return dataset.map_batches(
@@ -142,12 +143,7 @@ class RankingWorker:
         num_gpus: float,
     ) -> None:
         _claim_share(num_cpus, num_gpus)  # before JAX starts a backend
-        import numpy as np
-
-        from lrrf_jax.learners import load
-
-        content = model if isinstance(model, bytes) else _ray().get(model)
-        self._ranker = _from_bytes(content, load)
+        self._ranker = _ranker_of(model if isinstance(model, bytes) else _ray().get(model))
         self._options: dict[str, Any] = {
             "keep": keep,
             "features": features,
@@ -186,41 +182,25 @@ def _pool(ray: Any, concurrency: int | tuple[int, int] | None) -> Any:
     return ray.data.ActorPoolStrategy(size=concurrency)
 
 
-def _model_bytes(model: Any) -> bytes:
-    """Return a model as the content of its file."""
+def _ranker_and_file(model: Any) -> tuple[Any, bytes]:
+    """Return a model as a ranker and as the content of its file."""
+    from lrrf_jax.learners import load
+
     if isinstance(model, str | os.PathLike):
-        model_file.read_model(model)  # says here, not in each worker, what is wrong with it
-        return pathlib.Path(model).read_bytes()
+        return load(model), pathlib.Path(model).read_bytes()
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder, "model.lrrf")
         model.save(path)
-        return path.read_bytes()
+        return model, path.read_bytes()
 
 
-def _from_bytes(content: bytes, read: Any) -> Any:
+def _ranker_of(content: bytes) -> Any:
+    from lrrf_jax.learners import load
+
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder, "model.lrrf")
         path.write_bytes(content)
-        return read(path)
-
-
-def _check_columns(
-    content: bytes,
-    dataset: Any,
-    keep: str | Sequence[str],
-    features: str | Sequence[str] | None,
-) -> None:
-    """Compare the columns with the model now, where that costs no reading of rows."""
-    schema = dataset.schema(fetch_if_missing=False)
-    columns = getattr(schema, "base_schema", None)
-    if not isinstance(columns, pa.Schema):
-        return
-    header, _ = _from_bytes(content, model_file.read_model)
-    names = header["feature_names"]
-    ranker = types.SimpleNamespace(labels_=header["labels"], n_features_in_=header["n_features"])
-    if names is not None:
-        ranker.feature_names_in_ = names
-    ranking_schema(ranker, columns, keep=keep, features=features)
+        return load(path)
 
 
 def _warn_of_starvation(
