@@ -18,7 +18,7 @@ import time
 
 from lrrf_jax.benchmarks import FULL, QUICK, Plan, measure, plot, report
 from lrrf_jax.benchmarks.apart import measure_apart
-from lrrf_jax.benchmarks.session import KINDS, cells_of
+from lrrf_jax.benchmarks.session import KINDS, cells_of, load_warning
 
 PARTS = (*KINDS, "apart")
 PARTS_HELP = "apart: memory, cold starts and program counts, each in a process of its own"
@@ -61,16 +61,18 @@ def main() -> None:
     parser.add_argument("--plot", type=pathlib.Path, metavar="PNG", help="draw OUTPUT; no runs")
     options = parser.parse_args()
     if options.plot:
-        document = json.loads(options.output.read_text())
+        document = earlier(options.output)
         plot.draw(document, options.plot)
         print(report.markdown(document))
         return
     plan, document = plan_of(options), None
     if options.resume and options.output.exists():
-        document = json.loads(options.output.read_text())
+        document = earlier(options.output)
     kinds, start = [part for part in options.only if part in KINDS], time.monotonic()
+    if warning := load_warning():
+        say(warning)
     minutes = estimated_minutes(plan, options.only)
-    say(f"{len(cells_of(plan, kinds))} cells; about {minutes:.0f} minutes at most")
+    say(f"{len(cells_of(plan, kinds))} cells; about {minutes:.0f} minutes on two idle cores")
 
     def keep(document: dict, part: str) -> None:
         options.output.parent.mkdir(exist_ok=True)
@@ -93,14 +95,26 @@ def main() -> None:
     print(report.markdown(document))
 
 
+def earlier(path: pathlib.Path) -> dict:
+    try:
+        document = json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        sys.exit(f"{path}: cannot be read ({error}).")
+    if "cells" not in document:
+        sys.exit(f"{path}: is no result of this script. Name another --output.")
+    return document
+
+
 def estimated_minutes(plan: Plan, parts: list[str]) -> float:
-    """Add up what the settings allow and what compiling and slow first calls took on two cores."""
+    """Guess from what cells of about a size took on two cores, compilation included."""
     seconds = 0.0
     for cell in cells_of(plan, [part for part in parts if part in KINDS]):
-        seconds += plan.cell_seconds * min(1.0, cell.rows / 10_000) + 8
+        fixed, run_time = (5, 40) if cell.kind == "predict" else (15, 50)
+        seconds += fixed + min(1.0, cell.rows / 10_000) * plan.cell_seconds
+        seconds += min(1.0, cell.rows / 500_000) * run_time
     if "apart" in parts:
         seconds += 25 * len(plan.shapes) + 100
-    return seconds / 60
+    return max(1.0, seconds / 60)
 
 
 def say(text: str) -> None:

@@ -58,6 +58,13 @@ def copy_bandwidth() -> float:
     return 2 * source.nbytes / median_seconds(lambda: add_one(source))
 
 
+def peak_device_mib() -> float | None:
+    """Most bytes that were in use on the device so far, where it tells."""
+    stats = jax.devices()[0].memory_stats() or {}
+    peak = stats.get("peak_bytes_in_use")
+    return None if peak is None else round(peak / 2**20, 1)
+
+
 def loop_ranks(forest, features) -> np.ndarray:
     """Rank rows as the definition of a forest says: one level of one tree after the other."""
     depth, rows = forest.depth, np.arange(len(features))
@@ -149,6 +156,7 @@ def measure_accelerator(plan: Plan) -> dict:
             "rows": len(features),
             "rows_a_second_from_host": round(len(features) / whole),
             "rows_a_second_on_device": round(n_rows / kernel),
+            "peak_device_mib": peak_device_mib(),
             "share_of_copy_bandwidth": round(n_rows / kernel * moved / bandwidth, 5),
         }
         shapes.append(entry | differences(shape, plan, ranker, features))

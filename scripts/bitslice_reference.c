@@ -21,6 +21,7 @@
 #define BYTES (TILE / 8)         /* of one plane */
 #define WORDS (TILE / 32)
 #define LANES 16
+#define COLUMN (TILE + LANES)    /* of features; a power of two would crowd few cache sets */
 #define GROUP 4                  /* trees whose leaves are added in one pass */
 #define MOST_LABELS 32
 
@@ -40,7 +41,7 @@ static void transpose(const float *x, int n, int d, float *columns)
         int kk = row / BYTES, p = row % BYTES / 4, b = row % 4;
         float *to = columns + (8 * b + kk) * WORDS + p;
         for (int f = 0; f < d; f++)
-            to[(size_t)f * TILE] = row < n ? x[(size_t)row * d + f] : 0.0f;
+            to[(size_t)f * COLUMN] = row < n ? x[(size_t)row * d + f] : 0.0f;
     }
 }
 
@@ -142,7 +143,7 @@ int rank_rows(const float *x, int64_t n, int d, int m, int n_questions,
     int width = (m + 7) / 8 * 8;
     if (m > MOST_LABELS || n_trees % GROUP)
         return 2;
-    float *columns = aligned_alloc(64, (size_t)d * TILE * sizeof(float));
+    float *columns = aligned_alloc(64, (size_t)d * COLUMN * sizeof(float));
     words *planes = aligned_alloc(64, (size_t)n_questions * BYTES);
     uint16_t *sums = aligned_alloc(64, (size_t)TILE * width * sizeof(uint16_t));
     uint8_t (*leaf)[TILE] = aligned_alloc(64, (size_t)GROUP * TILE);
@@ -151,7 +152,7 @@ int rank_rows(const float *x, int64_t n, int d, int m, int n_questions,
         int used = n - first < TILE ? (int)(n - first) : TILE;
         transpose(x + first * d, used, d, columns);
         for (int q = 0; q < n_questions; q++)
-            ask(columns + (size_t)question_feature[q] * TILE, question_threshold[q],
+            ask(columns + (size_t)question_feature[q] * COLUMN, question_threshold[q],
                 planes + (size_t)q * BLOCKS);
         memset(sums, 0, (size_t)TILE * width * sizeof(uint16_t));
         for (int tree = 0; tree < n_trees; tree += GROUP) {

@@ -68,7 +68,12 @@ def _memory_tasks(plan: Plan, document: dict[str, Any]) -> list[tuple[str, int, 
         if cell["shape"] == plan.shapes[0].name:
             for entry in cell["engines"]:
                 tasks[cell["kind"], entry["engine"]] = cell["rows"]
-    left_out = (engines.C_REFERENCE, engines.OURS_DEFAULT, engines.LIGHTGBM_MULTICLASS)
+    left_out = (
+        engines.C_REFERENCE,
+        engines.GATHER,
+        engines.OURS_DEFAULT,
+        engines.LIGHTGBM_MULTICLASS,
+    )
     return [(kind, rows, name) for (kind, name), rows in tasks.items() if name not in left_out]
 
 

@@ -10,6 +10,7 @@ from lrrf_jax.benchmarks import engines as names
 # Times as fast as scikit-learn and as ONNX Runtime, one thread, 10,000 rows and more.
 PREDICT_RATIO = {"d16m10": 12.0, "d9m5": 15.0, "d70m4": 8.0}
 C_RATIO = 1.2
+GATHER_RATIO = 0.9  # "not slower", with room for noise
 FIT_RATIO = {11_000: 20.0, 100_000: 50.0}
 EXPONENT = 1.05
 MANY_ROWS = 10_000
@@ -60,6 +61,10 @@ def _predict(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
         rows, ours = cell["rows"], engine_of(cell, names.OURS)
         if ours is None:
             continue
+        ratio = _ratio(cell, names.GATHER)
+        if ratio is not None:
+            bar = "predict, one thread: times as fast as the gather traversal (no slower, to 10 %)"
+            yield _bar(bar, case, ratio, GATHER_RATIO, at_least=True)
         if rows >= MANY_ROWS:
             for peer in (names.SCIKIT_LEARN, names.ONNX):
                 ratio = _ratio(cell, peer)

@@ -8,21 +8,27 @@ import pathlib
 from collections.abc import Callable
 from typing import Any
 
+import jax
 import numpy as np
 from sklearn.ensemble import RandomForestClassifier
 
-from lrrf_jax._typing import NDArray
+from lrrf_jax._typing import Array, NDArray
 from lrrf_jax.benchmarks import c_reference, equal_forest
 from lrrf_jax.benchmarks.c_reference import NotAvailable
 from lrrf_jax.benchmarks.cases import Plan, Shape
 from lrrf_jax.benchmarks.timing import Engine
 from lrrf_jax.learners import RandomForestLabelRanker
+from lrrf_jax.learners.batching import map_rows, map_tiles
+from lrrf_jax.rankings.permutations import rank_scores
+from lrrf_jax.trees.forest import Forest
+from lrrf_jax.trees.traversal import find_leaves, forest_tests, sum_leaves
+from lrrf_jax.trees.xla import COMPILER_OPTIONS
 
 OURS = "lrrf_jax"
 OURS_DEFAULT = "lrrf_jax, default"
 SCIKIT_LEARN, ONNX, TREELITE = "scikit-learn", "ONNX Runtime", "treelite GTIL"
 LIGHTGBM, LIGHTGBM_MULTICLASS = "LightGBM rf, binary", "LightGBM rf, multiclass"
-C_REFERENCE = "bit-slice in C"
+GATHER, C_REFERENCE = "gather traversal", "bit-slice in C"
 
 NOTES = {
     "predict": {
@@ -32,13 +38,15 @@ NOTES = {
         ONNX: "the same trees as a TreeEnsembleRegressor (BRANCH_GTE, SUM); sums out, no ranking",
         TREELITE: "the same trees through the model builder; sums out, no ranking",
         LIGHTGBM: "predict of its own forest (raw scores): one number a row, for orientation",
+        GATHER: "the plain kernel of lrrf_jax.trees.traversal, one gather a level, same batches",
         C_REFERENCE: "scripts/bitslice_reference.c, the same trees, ranks out, cc "
         + " ".join(c_reference.FLAGS),
     },
     "fit": {
         OURS: 'purity="top-label", entropy of the top label as the peers do it; leaves are '
         "rankings all the same; quantiles, bootstrap and binning included",
-        OURS_DEFAULT: "default settings, which go on with the next place in pure nodes",
+        OURS_DEFAULT: "default settings, which go on with the next place in pure nodes; on all "
+        "threads only",
         SCIKIT_LEARN: "RandomForestClassifier on the top label, entropy, exact splits, the same "
         "depth and number of candidate features",
         LIGHTGBM: 'boosting="rf" on "label 1 is preferred to label 2": one tree a round, '
@@ -126,6 +134,11 @@ def predict_engines(
             lambda n: lambda: booster.predict(features, raw_score=True, num_threads=n),
         )
 
+    def gather() -> None:
+        rank = _gather_ranker(forest)
+        add(GATHER, lambda n: lambda: rank(features), compiles=True)
+        ranks[GATHER] = rank
+
     def in_c() -> None:
         if c_source is None:
             raise NotAvailable("its source comes with the repository only")
@@ -134,9 +147,25 @@ def predict_engines(
         ranks[C_REFERENCE] = rank
 
     builders = {OURS: ours, SCIKIT_LEARN: scikit_learn, ONNX: onnx, TREELITE: treelite}
-    for name, build in (builders | {LIGHTGBM: lightgbm, C_REFERENCE: in_c}).items():
+    builders |= {LIGHTGBM: lightgbm, GATHER: gather, C_REFERENCE: in_c}
+    for name, build in builders.items():
         peers.build(name, build)
     return peers, ranks
+
+
+def _gather_ranker(forest: Forest) -> Callable[[NDArray], NDArray]:
+    """Rank rows by walking every tree, two-step aggregation."""
+    arrays = jax.device_put((forest_tests(forest), forest.leaf_slot, forest.leaf_value))
+
+    @functools.partial(jax.jit, compiler_options=COMPILER_OPTIONS)
+    def rank(tests: Any, leaf_slot: Array, leaf_value: Array, rows: Array) -> Array:
+        def rank_tile(tile: Array) -> Array:
+            leaves = find_leaves(tests, tile, forest.depth)
+            return rank_scores(-sum_leaves(leaf_slot, leaf_value, leaves))
+
+        return map_tiles(rank_tile, rows)
+
+    return lambda rows: map_rows(lambda block: rank(*arrays, block), rows)
 
 
 def _onnx_session(runtime: Any, model: bytes, n_threads: int) -> Any:
@@ -198,9 +227,14 @@ def fit_engines(
     }
     top_label = positions.argmin(1)
 
-    def add(name: str, run_on: Callable[[int], Callable[[], Any]], **more: Any) -> None:
+    def add(
+        name: str,
+        run_on: Callable[[int], Callable[[], Any]],
+        on: tuple[int, ...] = threads,
+        **more: Any,
+    ) -> None:
         def build() -> None:
-            peers.engines.extend(Engine(name, n, run_on(n), **more) for n in threads)
+            peers.engines.extend(Engine(name, n, run_on(n), **more) for n in on)
 
         peers.build(name, build)
 
@@ -219,7 +253,7 @@ def fit_engines(
         return lambda n: _lightgbm(plan, features, positions, n, multiclass=multiclass)
 
     add(OURS, ours(purity="top-label"), compiles=True)
-    add(OURS_DEFAULT, ours(), compiles=True)
+    add(OURS_DEFAULT, ours(), threads[-1:], compiles=True)
     add(SCIKIT_LEARN, scikit_learn)
     add(LIGHTGBM, lightgbm(multiclass=False))
     add(LIGHTGBM_MULTICLASS, lightgbm(multiclass=True))

@@ -14,6 +14,7 @@ _COLOURS = {
     names.TREELITE: "#009e73",
     names.LIGHTGBM: "#7b3294",
     names.LIGHTGBM_MULTICLASS: "#c2a5cf",
+    names.GATHER: "#f4c7c3",
     names.C_REFERENCE: "#555555",
 }
 

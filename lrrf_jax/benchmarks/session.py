@@ -181,6 +181,19 @@ def hardware() -> dict[str, Any]:
     }
 
 
+def load_warning() -> str | None:
+    """Say so where others keep the machine busy."""
+    if not hasattr(os, "getloadavg"):
+        return None
+    load, cores = os.getloadavg()[0], n_cores()
+    if load < cores / 2:
+        return None
+    return (
+        f"The load is {load:.1f} on {cores} cores: others are at work, and times will be long and "
+        "uneven. Ratios within a round suffer less."
+    )
+
+
 def _measure_predict(cell, plan, threads, document, ranker, training, c_source):
     features, _ = synthetic(cell.shape, cell.rows, seed=1)
     peers, ranks = engines.predict_engines(ranker, features, training, plan, threads, c_source)

@@ -25,10 +25,12 @@ def benchmark(
     are medians of runs in turn. "2.00x" says that the other one takes twice as long.
     """  # noqa: D301 (typer reads the backspace as: do not rewrap)
     from lrrf_jax.benchmarks import QUICK, THOROUGH, measure, report
-    from lrrf_jax.benchmarks.session import cells_of
+    from lrrf_jax.benchmarks.session import cells_of, load_warning
     from lrrf_jax.cli import _runtime
 
     plan = QUICK if quick else THOROUGH
+    if warning := load_warning():
+        _runtime.say(f"warning: {warning}")
     with _runtime.progress(len(cells_of(plan)), "cells") as bar:
 
         def done(document: dict[str, Any], cell: str) -> None:

@@ -25,7 +25,7 @@ TINY = Plan(
     max_bins=15,
     rounds=2,
     cell_seconds=0.5,
-    left_out=("lrrf_jax, default", "LightGBM rf, multiclass"),
+    left_out=("lrrf_jax, default", "LightGBM rf, multiclass", "gather traversal"),
 )
 
 
