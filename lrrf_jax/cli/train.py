@@ -1,5 +1,6 @@
 """``lrrf train``."""
 
+import inspect
 import os
 import time
 from typing import Annotated
@@ -22,6 +23,13 @@ def train(
     learner: Annotated[str, typer.Option(metavar="NAME", help="The algorithm.")] = "lr-rf",
     set_: _options.Settings = None,
     seed: _options.Seed = 0,
+    checkpoint: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DIR",
+            help="Keep finished trees in this directory; a run that was cut off goes on from them.",
+        ),
+    ] = None,
     json: _options.AsJson = False,
     no_compilation_cache: _options.NoCache = False,
 ) -> None:
@@ -32,6 +40,7 @@ def train(
       lrrf train builtin:iris --model iris.lrrf
       lrrf train table.csv --labels 'L*' --model table.lrrf --set n_estimators=200
       lrrf train votes.csv --features 'A*' --ranking order --model votes.lrrf
+      lrrf train large.parquet --model large.lrrf --checkpoint large.trees
 
     DATA is .csv, .tsv (also .gz), .parquet, .arrow, .feather, .npy, .npz or .xarff; a model
     that is there already is replaced.
@@ -44,6 +53,9 @@ def train(
         raise typer.BadParameter("a model has one learner.", param_hint="--learner")
     name, ranker = names[0], _learners.make_learners(names, set_)[names[0]]
     params = ranker.get_params()
+    options = {} if checkpoint is None else {"checkpoint": checkpoint}
+    if not options.keys() <= inspect.signature(ranker.fit).parameters.keys():
+        raise typer.BadParameter(f"{name} keeps no checkpoints.", param_hint="--checkpoint")
     if "random_state" in params and params["random_state"] is None:
         ranker.set_params(random_state=seed)
     _runtime.require_place(model)
@@ -57,10 +69,11 @@ def train(
     read = time.perf_counter()
     _runtime.use_compilation_cache(off=no_compilation_cache)
     try:
-        ranker.fit(table.X, table.y, feature_names=table.feature_names, labels=table.labels)
+        columns = {"feature_names": table.feature_names, "labels": table.labels}
+        ranker.fit(table.X, table.y, **columns, **options)
     except InputError as error:
         # What the learner says of a parameter begins with its name, and is not about the data.
-        if str(error).split(maxsplit=1)[0] in params:
+        if str(error).split(maxsplit=1)[0] in {*params, *options}:
             raise
         raise InputError(f"{data}: {error}") from error
     fitted = time.perf_counter()

@@ -240,6 +240,27 @@ def test_a_parameter_out_of_range_is_not_blamed_on_the_data(lrrf, tmp_path):
     assert err.startswith("error: max_depth must be a whole number from 1 to 16; it is 99")
 
 
+def test_a_checkpoint_changes_no_byte_and_is_refused_to_another_fit(lrrf, forest_model, tmp_path):
+    model, blocks = tmp_path / "m", tmp_path / "blocks"
+    arguments = ("train", "builtin:iris", "--set", "n_estimators=5", "--model", model)
+    arguments = (*arguments, "--checkpoint", blocks)
+    for _ in range(2):
+        assert lrrf(*arguments)[0] == 0
+        assert model.read_bytes() == forest_model.read_bytes()
+        assert os.listdir(blocks) == ["trees-00000-00004.lrrf"]
+    code, _, err = lrrf(*arguments, "--seed", 1)
+    assert code == 3
+    assert err.startswith(f"error: checkpoint {blocks}")
+    assert "random_state was [0, 0], and is [0, 1]" in err
+
+
+def test_a_learner_without_checkpoints_says_so(lrrf, toy, tmp_path):
+    code, _, err = lrrf(*TRAIN, tmp_path / "m", toy, "--checkpoint", tmp_path / "blocks")
+    assert code == 2
+    assert "default keeps no checkpoints" in " ".join(err.split())
+    assert not (tmp_path / "blocks").exists()
+
+
 def test_the_input_is_never_overwritten(lrrf, toy, tmp_path, monkeypatch):
     before = toy.read_text()
     monkeypatch.chdir(tmp_path)
