@@ -87,6 +87,10 @@ def run(options: argparse.Namespace) -> None:
     load(options.model)  # told before Ray starts
     n_rows = sum(pq.read_metadata(path).num_rows for path in inputs)
     workers, cpus = connect(options)
+    # Enough pieces to keep all workers busy to the end; at least a batch each.
+    most = workers if isinstance(workers, int) else workers[1]
+    n_batches = -(-n_rows // options.batch_rows)
+    blocks = max(1, min(n_batches, max(2 * most, n_batches // 8)))
     context = ray.data.DataContext.get_current()
     context.enable_progress_bars = sys.stderr.isatty()
     started = time.perf_counter()
@@ -95,7 +99,7 @@ def run(options: argparse.Namespace) -> None:
     try:
         ranks = predict_dataset(
             options.model,
-            ray.data.read_parquet(inputs),
+            ray.data.read_parquet(inputs, override_num_blocks=blocks),
             keep=options.keep,
             features=options.features,
             batch_rows=options.batch_rows,
