@@ -65,13 +65,13 @@ def predict_arrow(
 
     Examples
     --------
-    >>> from lrrf_jax import RandomForestLabelRanker
-    >>> ranker = RandomForestLabelRanker(n_estimators=2, max_depth=2, random_state=0)
-    >>> ranker = ranker.fit([[0.0], [1.0]] * 9, [[1, 2], [2, 1]] * 9, feature_names=["width"],
-    ...                     labels=["a", "b"])
-    >>> batch = pa.record_batch({"id": ["x7", "x8"], "width": [1, 0]})
+    >>> from lrrf_jax import ConsensusLabelRanker
+    >>> ranker = ConsensusLabelRanker().fit(
+    ...     [[0.0], [1.0]], [[2, 1], [2, 1]], feature_names=["width"], labels=["a", "b"]
+    ... )
+    >>> batch = pa.record_batch({"id": ["x7", "x8"], "width": [1, None]})
     >>> predict_arrow(ranker, batch, keep="id").to_pydict()
-    {'id': ['x7', 'x8'], 'a': [2, 1], 'b': [1, 2]}
+    {'id': ['x7', 'x8'], 'a': [2, 2], 'b': [1, 1]}
     """
     if not isinstance(batch, pa.RecordBatch | pa.Table):
         raise InputError(
