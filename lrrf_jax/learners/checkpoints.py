@@ -16,7 +16,7 @@ from lrrf_jax import model_file
 from lrrf_jax._validation import InputError, ModelFileError
 from lrrf_jax.learners import persistence
 from lrrf_jax.trees import mesh
-from lrrf_jax.trees.ensemble import Grown, join_grown, take_trees
+from lrrf_jax.trees.blocks import Grown, join_grown, take_trees
 from lrrf_jax.trees.forest import invariant_violation
 
 BLOCK_SECONDS = 10.0  # what is finished in this time is written together

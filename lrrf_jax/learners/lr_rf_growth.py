@@ -18,7 +18,7 @@ from lrrf_jax.learners.checkpoints import Checkpoint
 from lrrf_jax.learners.lr_rf_config import LRRFConfig
 from lrrf_jax.learners.lr_rf_samples import growth_samples
 from lrrf_jax.trees import mesh
-from lrrf_jax.trees.ensemble import Grown, grow_blocks, join, join_grown
+from lrrf_jax.trees.blocks import Grown, grow_blocks, join, join_grown
 from lrrf_jax.trees.forest import Forest, is_split
 
 MEMORY_BUDGET = 2**30

@@ -66,11 +66,11 @@ def among_peers(folder, rank, port, die_after=None):
     from lrrf_jax import InputError, RandomForestLabelRanker
     from lrrf_jax.distributed import use_devices
     from lrrf_jax.learners import checkpoints
-    from lrrf_jax.trees import ensemble
+    from lrrf_jax.trees import blocks
 
     x, y = training_table()
     if die_after is not None:
-        ensemble._MOST_TREES_AT_ONCE = 1  # a block is a tree of each process
+        blocks._MOST_TREES_AT_ONCE = 1  # a block is a tree of each process
         checkpoints.BLOCK_SECONDS = 0
         if rank == 1:
             die_soon(int(die_after))

@@ -8,7 +8,7 @@ import pytest
 from lrrf_jax import InputError, ModelFileError, RandomForestLabelRanker
 from lrrf_jax.datasets import load
 from lrrf_jax.learners import checkpoints, lr_rf_growth
-from lrrf_jax.trees import ensemble
+from lrrf_jax.trees import blocks
 
 DATA = load("iris")
 SMALL = {"n_estimators": 6, "max_depth": 4, "random_state": 0}
@@ -22,7 +22,7 @@ def plain():
 
 @pytest.fixture(autouse=True)
 def _a_block_is_two_trees(monkeypatch):
-    monkeypatch.setattr(ensemble, "_MOST_TREES_AT_ONCE", 2)
+    monkeypatch.setattr(blocks, "_MOST_TREES_AT_ONCE", 2)
     monkeypatch.setattr(checkpoints, "BLOCK_SECONDS", 0)
 
 

@@ -7,7 +7,7 @@ import jax
 import numpy as np
 import pytest
 
-from lrrf_jax.trees import ensemble
+from lrrf_jax.trees import blocks, ensemble
 from lrrf_jax.trees.criterion import ClassEntropy, SparseClassEntropy, Variance
 from lrrf_jax.trees.forest import invariant_violation
 from lrrf_jax.trees.growth import draw_lottery
@@ -84,7 +84,7 @@ class VarianceOracle:
 def grow(samples, config, n_trees=2, **options):
     # Two at once, unless a test says otherwise: another number is another program.
     options = {"trees_at_once": 2} | options
-    return ensemble.grow_forest(KEY, samples, config, SumRows(), n_trees, **options)
+    return blocks.grow_forest(KEY, samples, config, SumRows(), n_trees, **options)
 
 
 def check(x, samples, thresholds, config, oracle_of, n_trees=2):
@@ -319,7 +319,7 @@ def test_later_trees_do_not_depend_on_where_growth_started():
     samples, thresholds = samples_of(x, classes)
     config = config_for(x, thresholds, ClassEntropy(3, 3))
     whole, _ = grow(samples, config, 5)
-    parts = ensemble.join(grow(samples, config, 2)[0], grow(samples, config, 3, first_tree=2)[0])
+    parts = blocks.join(grow(samples, config, 2)[0], grow(samples, config, 3, first_tree=2)[0])
     chex.assert_trees_all_equal(whole, parts)
 
 

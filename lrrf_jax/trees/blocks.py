@@ -1,0 +1,204 @@
+"""A forest in blocks: over threads, devices and processes, in as little memory as is given.
+
+A tree depends on its number, the key and the table alone, so neither the blocks, nor who grows
+them, can change it.
+"""
+
+import concurrent.futures
+import functools
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from jax.sharding import Mesh, PartitionSpec
+
+from lrrf_jax._typing import AnyArray, Array, NDArray
+from lrrf_jax.trees import mesh
+from lrrf_jax.trees.ensemble import LeafValue, Trees, drawn_capacity, grow_numbered
+from lrrf_jax.trees.forest import Forest
+from lrrf_jax.trees.growth import GrowthConfig, Samples
+from lrrf_jax.trees.xla import COMPILER_OPTIONS
+
+# Rows that trees grow on together, where a cache has to hold them; elsewhere memory decides.
+_CPU_ROWS = 2**15
+_MOST_TREES_AT_ONCE = 32
+
+
+class Grown(NamedTuple):
+    """Some finished trees, on the host."""
+
+    forest: Forest
+    gain: AnyArray  # float32 (n_trees, 2**depth - 1), rise of the purity score at each node
+
+
+def grow_forest(
+    key: Array,
+    samples: Samples,
+    config: GrowthConfig,
+    leaf_value: LeafValue,
+    n_trees: int,
+    **options: Any,
+) -> Grown:
+    """Grow trees as :func:`grow_blocks` does, and put them together."""
+    return join_grown(*grow_blocks(key, samples, config, leaf_value, n_trees, **options))
+
+
+def grow_blocks(
+    key: Array,
+    samples: Samples,
+    config: GrowthConfig,
+    leaf_value: LeafValue,
+    n_trees: int,
+    *,
+    first_tree: int = 0,
+    n_threads: int | None = None,
+    trees_at_once: int | None = None,
+) -> Iterator[Grown]:
+    """Grow trees ``first_tree .. first_tree + n_trees - 1``, block after block, in order.
+
+    A block is ``trees_at_once`` trees on each of the devices that :mod:`lrrf_jax.trees.mesh`
+    names; on CPUs several blocks grow at a time, one a thread. Where the devices belong to
+    several processes, all of them must make the same call, and each gets every tree.
+    """
+    devices = mesh.growing_devices()
+    size = trees_at_once or _trees_at_once(samples, config, -(-n_trees // len(devices)))
+    n_blocks = -(-n_trees // (size * len(devices)))
+    numbers = np.arange(n_blocks * len(devices) * size, dtype=np.int32)
+    # The last block keeps the shape of the others.
+    numbers = np.where(numbers < n_trees, first_tree + numbers, -1).astype(np.int32)
+    blocks = list(numbers.reshape(n_blocks, len(devices), size))
+    start, finish = _block_grower(key, samples, config, leaf_value, devices)
+    started = _in_threads(start, blocks, n_threads or mesh.n_workers(devices))
+    for block, trees in zip(blocks, started, strict=True):
+        yield _without_padding(block, finish(trees))
+
+
+def _block_grower(key, samples, config, leaf_value, devices):
+    """Two steps to grow a block, (n_devices, n_trees): one for any thread, one for the first."""
+    if len(devices) == 1:
+        samples = jax.device_put(samples, devices[0])
+
+        def grow(numbers):
+            return jax.device_get(grow_numbered(key, numbers[0], samples, config, leaf_value))
+
+        return grow, lambda trees: jax.tree.map(lambda field: field[None], trees)
+
+    line = mesh.line_up(devices, "trees")
+    samples = mesh.replicate(samples, line)
+    key_words = mesh.replicate(jax.random.key_data(key), line)
+    key_kind = str(jax.random.key_impl(key))
+
+    def start(numbers):
+        numbers = mesh.split(numbers.reshape(-1), line)
+        trees = grow_on_mesh(
+            key_words, numbers, samples, config, leaf_value, key_kind=key_kind, line=line
+        )
+        return jax.block_until_ready(trees)
+
+    return start, lambda trees: mesh.fetch(trees, line)
+
+
+@functools.partial(
+    jax.jit,
+    static_argnames=("config", "leaf_value", "key_kind", "line"),
+    compiler_options=COMPILER_OPTIONS,
+)
+def grow_on_mesh(
+    key_words: Array,  # uint32 (n_words,), on every device
+    numbers: Array,  # int32 (n_devices * n_trees,), spread over the mesh
+    samples: Samples,  # on every device
+    config: GrowthConfig,
+    leaf_value: LeafValue,
+    *,
+    key_kind: str,
+    line: Mesh,
+) -> Trees:  # fields (n_devices, ...)
+    """Let each device grow its share of the trees: one program, in which nothing is exchanged."""
+
+    def grow_share(key_words, numbers, samples):
+        key = jax.random.wrap_key_data(key_words, impl=key_kind)
+        # The function itself: a jitted one with compiler options cannot be called from another.
+        trees = grow_numbered.__wrapped__(key, numbers, samples, config, leaf_value)
+        return jax.tree.map(lambda field: field[None], trees)
+
+    everywhere, spread = PartitionSpec(), PartitionSpec("trees")
+    return jax.shard_map(
+        grow_share,
+        mesh=line,
+        in_specs=(everywhere, spread, everywhere),
+        out_specs=spread,
+        check_vma=False,
+    )(key_words, numbers, samples)
+
+
+def _without_padding(
+    numbers: NDArray,  # int32 (n_devices, n_trees)
+    trees: Trees,  # fields (n_devices, ...)
+) -> Grown:
+    parts = []
+    for device, real in enumerate(numbers >= 0):
+        if not real.any():
+            continue
+        own = Trees(*(field[device] for field in trees))
+        forest = Forest(
+            feature=own.feature[real],
+            threshold=own.threshold[real],
+            missing_left=own.missing_left[real],
+            leaf_slot=own.leaf_slot[real],
+            leaf_value=own.leaf_value[: own.n_slots],
+        )
+        parts.append(Grown(forest, own.gain[real]))
+    return join_grown(*parts)
+
+
+def _trees_at_once(samples: Samples, config: GrowthConfig, n_trees: int) -> int:
+    n_drawn = drawn_capacity(samples.weight.shape[0], config.bootstrap)
+    one_tree = 4 * config.n_bins * config.n_candidates * getattr(config.criterion, "n_stats", 1)
+    one_tree *= min(2 ** (config.max_depth - 1), samples.weight.shape[0] // 2)
+    most = min(n_trees, max(1, config.histogram_bytes // one_tree))
+    if jax.default_backend() == "cpu":
+        most = min(most, max(1, _CPU_ROWS // n_drawn), _MOST_TREES_AT_ONCE)
+    n_chunks = -(-n_trees // most)
+    return -(-n_trees // n_chunks)
+
+
+def _in_threads(start, blocks, n_threads: int) -> Iterator[Any]:
+    yield start(blocks[0])  # alone, so that the program is compiled once
+    if n_threads == 1:
+        yield from map(start, blocks[1:])
+        return
+    with concurrent.futures.ThreadPoolExecutor(n_threads) as pool:
+        yield from pool.map(start, blocks[1:])
+
+
+def join_grown(*grown: Grown) -> Grown:
+    """Put several lots of trees behind each other."""
+    forest = join(*(part.forest for part in grown))
+    return Grown(forest, np.concatenate([part.gain for part in grown]))
+
+
+def join(*forests: Forest) -> Forest:
+    """Put the trees of several forests behind each other; host side."""
+    sizes = [len(forest.leaf_value) for forest in forests]
+    first_slot = np.cumsum([0, *sizes[:-1]]).astype(np.int32)
+    shifted = [
+        forest._replace(leaf_slot=forest.leaf_slot + first)
+        for forest, first in zip(forests, first_slot, strict=True)
+    ]
+    return Forest(*(np.concatenate(fields) for fields in zip(*shifted, strict=True)))
+
+
+def take_trees(grown: Grown, first: int, stop: int) -> Grown:
+    """Trees ``first .. stop - 1`` of a lot; the slots of a tree lie behind each other."""
+    forest = grown.forest
+    slots = forest.leaf_slot[first:stop]
+    low, high = slots.min(), slots.max() + 1
+    taken = Forest(
+        feature=forest.feature[first:stop],
+        threshold=forest.threshold[first:stop],
+        missing_left=forest.missing_left[first:stop],
+        leaf_slot=slots - low,
+        leaf_value=forest.leaf_value[low:high],
+    )
+    return Grown(taken, grown.gain[first:stop])
