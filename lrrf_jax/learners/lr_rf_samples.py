@@ -20,6 +20,7 @@ from lrrf_jax.trees.criterion import (
     Variance,
 )
 from lrrf_jax.trees.growth import GrowthConfig, Samples
+from lrrf_jax.trees.sample_bins import pack_bins
 from lrrf_jax.trees.xla import bucket_size
 
 
@@ -51,7 +52,7 @@ def growth_samples(
     leaf_stat, leaf_value = leaf_statistics(positions, config.aggregation, room, weight_scale)
     bins = bin_features(padded(table.features, np.float32), thresholds)
     samples = Samples(
-        bin_index=np.asarray(bins).reshape(-1),
+        bin_index=pack_bins(np.asarray(bins)),
         stat=stat,
         leaf_stat=leaf_stat,
         weight=padded(weight, np.int32),

@@ -156,11 +156,12 @@ def _trees_at_once(samples: Samples, config: GrowthConfig, n_trees: int) -> int:
     n_drawn = drawn_capacity(samples.weight.shape[0], config.bootstrap)
     one_tree = 4 * config.n_bins * config.n_candidates * getattr(config.criterion, "n_stats", 1)
     one_tree *= min(2 ** (config.max_depth - 1), samples.weight.shape[0] // 2)
-    most = min(n_trees, max(1, config.histogram_bytes // one_tree))
+    most = max(1, min(_MOST_TREES_AT_ONCE, config.histogram_bytes // one_tree))
     if jax.default_backend() == "cpu":
-        most = min(most, max(1, _CPU_ROWS // n_drawn), _MOST_TREES_AT_ONCE)
-    n_chunks = -(-n_trees // most)
-    return -(-n_trees // n_chunks)
+        most = min(most, max(1, _CPU_ROWS // n_drawn))
+    # A power of two: forests of other sizes share the program. What is too many stays empty.
+    enough = 1 << (n_trees - 1).bit_length()
+    return min(enough, 1 << (most.bit_length() - 1))
 
 
 def _in_threads(start, blocks, n_threads: int) -> Iterator[Any]:

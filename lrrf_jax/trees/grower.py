@@ -23,6 +23,7 @@ from lrrf_jax.trees.criterion import ClassEntropy, SparseClassEntropy
 from lrrf_jax.trees.growth import Draw, GrowthConfig, Lottery, Samples, Splits
 from lrrf_jax.trees.level_search import Plan, make_plan, search_level
 from lrrf_jax.trees.level_slots import Drawn, Nodes, class_in_stage, open_slots
+from lrrf_jax.trees.sample_bins import SampleBins, bin_of_feature, fetch_bins
 from lrrf_jax.trees.sparse_classes import split_groups
 from lrrf_jax.trees.xla import fusion_barrier, take
 
@@ -75,6 +76,7 @@ def grow_trees(
             _grow_level,
             lottery=jax.tree.map(lambda field: _by_level(field, depth), lottery),
             samples=samples,
+            sample_bins=fetch_bins(samples, draw, config.n_features),
             draw=draw,
             config=config,
             plan=plan,
@@ -117,17 +119,18 @@ def _grow_level(
     *,
     lottery: Lottery,  # level after level
     samples: Samples,
+    sample_bins: SampleBins,
     draw: Draw,
     config: GrowthConfig,
     plan: Plan,
 ) -> _Level:
-    n_trees = len(level.splits.feature) // (2**config.max_depth - 1)
     nodes, drawn = open_slots(level.places, level.drawn, samples, config, plan.n_slots)
-    number = n_trees * ((jnp.int32(1) << level.depth) - 1) + nodes.number
+    number = plan.n_trees * ((jnp.int32(1) << level.depth) - 1) + nodes.number
     table, found = search_level(
         level.table,
         jax.tree.map(lambda field: field.at[number].get(mode="clip"), lottery),
         drawn,
+        sample_bins,
         nodes.exists.sum(dtype=jnp.int32),
         samples,
         config,
@@ -144,7 +147,7 @@ def _grow_level(
     splits = jax.tree.map(
         lambda whole, part: whole.at[written].set(part, mode="drop"), level.splits, found
     )
-    right = _goes_right(found, drawn, samples, config)
+    right = _goes_right(found, drawn, sample_bins, samples.zero, config)
     drawn = drawn._replace(at=2 * drawn.at + right)
     if isinstance(config.criterion, SparseClassEntropy):
         group = split_groups(2 * drawn.group + right, draw.copies > 0)
@@ -165,7 +168,8 @@ def _grow_level(
 def _goes_right(
     splits: Splits,  # of the slots
     drawn: Drawn,
-    samples: Samples,
+    sample_bins: SampleBins,
+    zero: Array,
     config: GrowthConfig,
 ) -> Array:  # int32 (n_drawn,), 0 or 1
     """Answer the test of each sample's slot.
@@ -175,9 +179,8 @@ def _goes_right(
     """
     # One look-up of a word a sample, not three: feature, threshold, and the way of NaN.
     word = splits.feature << 9 | splits.edge << 1 | splits.missing_left.astype(jnp.int32)
-    test = take(fusion_barrier(samples.zero, word), drawn.at)
-    value = take(samples.bin_index, drawn.row * config.n_features + (test >> 9))
-    value = value.astype(jnp.int32)
+    test = fusion_barrier(zero, take(fusion_barrier(zero, word), drawn.at))
+    value = bin_of_feature(sample_bins, test >> 9)
     left = value > (test >> 1 & 0xFF)
     if config.has_missing:
         left = jnp.where(value == config.n_bins - 1, (test & 1) > 0, left)

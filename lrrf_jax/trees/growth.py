@@ -27,13 +27,13 @@ class GrowthConfig:
     bootstrap: bool = True
     short_sums: bool = False  # no sum of class weights exceeds 16 bits: tables of half the size
     histogram_bytes: int = 512 * 2**20  # more than that is summed in several passes
-    search_bytes: int = 2**18  # searched at a time: what stays in a core's cache
+    search_bytes: int = 2**17  # searched at a time: what stays in a core's cache
 
 
 class Samples(NamedTuple):
     """The training table as growth sees it."""
 
-    bin_index: AnyArray  # uint8 (n_samples * n_features,), rows one after the other
+    bin_index: AnyArray  # of each feature of each sample, see `sample_bins.pack_bins`
     stat: AnyArray  # int32 (n_samples, ...), what the criterion sums
     leaf_stat: AnyArray  # int32 (n_samples, n_leaf_stats), what the leaves sum
     weight: AnyArray  # int32 (n_samples,), 0 for padding rows

@@ -5,6 +5,7 @@ is short, and searches it block by block, as many as the level has. A criterion 
 classes has its own sums, see :mod:`lrrf_jax.trees.sparse_classes`.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
@@ -14,8 +15,9 @@ from jax import lax
 from lrrf_jax._typing import Array
 from lrrf_jax.trees.criterion import ClassEntropy, SparseClassEntropy, Variance
 from lrrf_jax.trees.growth import GrowthConfig, Lottery, Samples, Splits
-from lrrf_jax.trees.histogram import Layout, add_classes, add_vectors, candidate_bins
+from lrrf_jax.trees.histogram import Layout, add_classes, add_vectors
 from lrrf_jax.trees.level_slots import Drawn
+from lrrf_jax.trees.sample_bins import SampleBins, candidate_lookup
 from lrrf_jax.trees.sparse_classes import group_evaluation
 from lrrf_jax.trees.splitter import Split, best_split, choose_candidate, random_split
 from lrrf_jax.trees.xla import fusion_barrier
@@ -24,6 +26,7 @@ from lrrf_jax.trees.xla import fusion_barrier
 class Plan(NamedTuple):
     """How the slots of a level are dealt with: in passes over the samples, each of blocks."""
 
+    n_trees: int
     n_slots: int  # room for the nodes of a level that may be split, rounded up to whole passes
     n_passes: int
     layout: Layout | None  # of one pass; None for a sparse criterion
@@ -41,7 +44,7 @@ def make_plan(config: GrowthConfig, n_trees: int, n_samples: int) -> Plan:
     widest = max(1, n_samples // max(2, config.min_samples_split))
     n_slots = n_trees * min(2 ** (config.max_depth - 1), widest)
     if isinstance(config.criterion, SparseClassEntropy):
-        return Plan(n_slots, 1, None)
+        return Plan(n_trees, n_slots, 1, None)
     n_stats = config.criterion.n_stats
     short = config.short_sums and isinstance(config.criterion, ClassEntropy)
     dtype = jnp.uint16 if short else jnp.int32
@@ -52,7 +55,7 @@ def make_plan(config: GrowthConfig, n_trees: int, n_samples: int) -> Plan:
     pass_blocks = max(1, min(n_blocks, config.histogram_bytes // (one_node * block_nodes)))
     n_passes = -(-n_blocks // pass_blocks)
     layout = Layout(pass_blocks, config.n_bins, n_stats, block_nodes, config.n_candidates, dtype)
-    return Plan(n_passes * pass_blocks * block_nodes, n_passes, layout)
+    return Plan(n_trees, n_passes * pass_blocks * block_nodes, n_passes, layout)
 
 
 def _floor_power_of_two(number: int) -> int:
@@ -63,6 +66,7 @@ def search_level(
     table: Array,  # (layout.size,), all 0
     lottery: Lottery,  # of each slot
     drawn: Drawn,
+    sample_bins: SampleBins,
     n_used: Array,  # int32 (), slots that hold a node
     samples: Samples,
     config: GrowthConfig,
@@ -73,9 +77,7 @@ def search_level(
     A slot that no split leaves enough samples on both sides of has gain -inf.
     """
     zero, layout = samples.zero, plan.layout
-    bins = candidate_bins(
-        samples.bin_index, drawn.row, drawn.at, lottery.candidates, config.n_features, zero
-    )
+    bins = candidate_lookup(sample_bins, drawn.at, lottery.candidates, config.n_features, zero)
     if layout is None:
         return table, _search_sparse(bins, lottery, drawn, samples, config)
     n_slots, block_nodes, n_blocks = plan.n_slots, layout.block_nodes, layout.n_blocks
@@ -131,7 +133,7 @@ def _packed(splits: Splits) -> Array:  # int32 (4, n_nodes): one array is cheape
 def _add_samples(
     table: Array,
     first_slot: Array,
-    bins: Array,
+    bins: Callable[[Array], Array],
     drawn: Drawn,
     samples: Samples,
     plan: Plan,
@@ -173,7 +175,6 @@ def _search_block(
     assert not isinstance(criterion, SparseClassEntropy)
 
     def evaluate(right, total):
-        right, total = right.astype(jnp.int32), total.astype(jnp.int32)
         left = total - right
         score = criterion.score(right, zero) + criterion.score(left, zero)
         return score, criterion.count(right), criterion.count(left)
@@ -186,7 +187,11 @@ def _search_block(
 
 
 def _search_sparse(
-    bins: Array, lottery: Lottery, drawn: Drawn, samples: Samples, config: GrowthConfig
+    bins: Callable[[Array], Array],
+    lottery: Lottery,
+    drawn: Drawn,
+    samples: Samples,
+    config: GrowthConfig,
 ) -> Splits:
     assert isinstance(config.criterion, SparseClassEntropy)
     n_slots = len(lottery.candidates)
@@ -195,7 +200,7 @@ def _search_sparse(
         config.criterion,
         drawn.group,
         slot,
-        bins,
+        lax.map(bins, jnp.arange(config.n_candidates, dtype=jnp.int32)),
         drawn.weight,
         drawn.copies,
         config.n_bins,

@@ -26,7 +26,7 @@ def group_evaluation(
     criterion: SparseClassEntropy,
     group: Array,  # int32 (n_drawn,)
     slot: Array,  # int32 (n_drawn,); n_slots = none
-    bins: Array,  # uint8 (n_drawn, n_candidates)
+    bins: Array,  # int32 (n_candidates, n_drawn)
     weight: Array,  # int32 (n_drawn,)
     count: Array,  # int32 (n_drawn,)
     n_bins: int,
@@ -50,18 +50,18 @@ def group_evaluation(
     column_lane
         int32 (n_groups * n_candidates,).
     """
-    n_groups, n_candidates = len(group), bins.shape[1]
+    n_groups, n_candidates = len(group), len(bins)
     width, n_lanes = n_groups * n_candidates, n_slots * n_candidates
     offset = jnp.arange(n_candidates, dtype=jnp.int32)
     slot_of_group = jnp.full(n_groups, n_slots, jnp.int32).at[group].set(slot, mode="drop")
     column_lane = (slot_of_group[:, None] * n_candidates + offset).reshape(-1)
     column_lane = jnp.minimum(column_lane, n_lanes)  # a node outside this chunk: dropped
-    column = group[:, None] * n_candidates + offset
-    inside = (slot < n_slots)[:, None] & (group < n_groups)[:, None]
-    key = jnp.where(inside, bins.astype(jnp.int32) * width + column, n_bins * width)
+    column = group * n_candidates + offset[:, None]
+    inside = (slot < n_slots) & (group < n_groups)
+    key = jnp.where(inside, bins * width + column, n_bins * width)
 
     def scatter(values):
-        values = jnp.broadcast_to(values[:, None], key.shape).reshape(-1)
+        values = jnp.broadcast_to(values, key.shape).reshape(-1)
         flat = jnp.zeros(n_bins * width, jnp.int32).at[key.reshape(-1)].add(values, mode="drop")
         return flat.reshape(n_bins, 1, width)
 

@@ -6,6 +6,7 @@ import numpy as np
 from lrrf_jax.trees import binning
 from lrrf_jax.trees.forest import Forest
 from lrrf_jax.trees.growth import GrowthConfig, Samples
+from lrrf_jax.trees.sample_bins import pack_bins
 
 N_ROWS = 128  # real rows and padding
 
@@ -38,7 +39,7 @@ def samples_of(x, stat, weight=None, leaf_stat=None, max_thresholds=15, n_rows=N
     leaf_stat = wide
     bins = binning.bin_features(padded(x, np.float32), thresholds)
     samples = Samples(
-        bin_index=np.asarray(bins).reshape(-1),
+        bin_index=pack_bins(np.asarray(bins)),
         stat=padded(stat),
         leaf_stat=padded(leaf_stat),
         weight=padded(weight),
