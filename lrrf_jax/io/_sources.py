@@ -82,7 +82,10 @@ def tables(
     with reading(path):
         if suffix == ".parquet":
             with pa.parquet.ParquetFile(
-                path, page_checksum_verification=True, buffer_size=PARQUET_BUFFER
+                path,
+                page_checksum_verification=True,
+                buffer_size=PARQUET_BUFFER,
+                pre_buffer=False,  # or a whole row group would be fetched at once
             ) as file:
                 sizes = [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
                 groups, before = _overlapping(sizes, first, stop)

@@ -22,7 +22,7 @@ MOST_ROWS = 1 << 18  # above, no learner gets faster
 FEWEST_ROWS = 1 << 11  # below, the cost of a call outweighs that of its rows
 _MOST_BYTES = 1 << 30  # where no budget is given
 # Compiled programs and their buffers, thread stacks, and what allocators hold back.
-ALLOWANCE = 160 << 20
+ALLOWANCE = 224 << 20
 _PAGE = 2 << 20  # a decoded page of a Parquet column, with its dictionary
 _TEXT = 32  # bytes of a value of no fixed width, where none was seen
 

@@ -328,3 +328,47 @@ def test_reading_and_writing_start_no_backend(tmp_path):
         env={**os.environ, "PYTHONPATH": path},
         check=True,
     )
+
+
+def test_a_large_row_group_is_read_a_few_pages_at_a_time(tmp_path):
+    values = np.random.default_rng(0).random(1 << 20)
+    path = tmp_path / "t.parquet"
+    table = pa.table({"A1": values, "A2": values[::-1]})
+    pa.parquet.write_table(table, path, row_group_size=1 << 20, use_dictionary=False)
+    assert pa.parquet.read_metadata(path).num_row_groups == 1
+    before, most = pa.total_allocated_bytes(), 0
+    for X, _ in open_batches(path, ["A1", "A2"], batch_rows=1 << 14):
+        assert len(X) == 1 << 14
+        most = max(most, pa.total_allocated_bytes() - before)
+    assert 0 < most < table.nbytes / 3
+
+
+@pytest.mark.parametrize("batch_rows", [4, 1000])
+@pytest.mark.parametrize("suffix", [*TABLES, *ARRAYS])
+def test_a_range_of_rows_is_that_slice_of_all(tmp_path, suffix, batch_rows):
+    path = write(tmp_path / f"t.{suffix}")
+    X = values().astype(np.float32)
+    for first, stop in [(0, 17), (5, 6), (16, 34), (17, None), (40, 90), (102, 200), (0, None)]:
+        pieces = open_batches(path, NAMES, batch_rows=batch_rows, first=first, stop=stop)
+        np.testing.assert_array_equal(whole(pieces)[0], X[first:stop])
+
+
+def test_row_groups_outside_of_the_range_are_not_read(tmp_path):
+    path = write(tmp_path / "t.parquet")
+    content = bytearray(path.read_bytes())
+    chunk = pa.parquet.read_metadata(path).row_group(2).column(1)
+    content[chunk.data_page_offset + chunk.total_compressed_size // 2] ^= 1
+    path.write_bytes(content)
+    X = values().astype(np.float32)
+    np.testing.assert_array_equal(whole(open_batches(path, NAMES, stop=34))[0], X[:34])
+    np.testing.assert_array_equal(whole(open_batches(path, NAMES, first=51))[0], X[51:])
+
+
+def test_the_row_of_a_fault_counts_from_the_top_of_the_file_in_a_range(tmp_path):
+    X = values()
+    X[57, 1] = np.inf
+    for suffix in ("parquet", "arrow", "npy", "csv"):
+        path = write(tmp_path / f"t.{suffix}", X)
+        with pytest.raises(InputError, match="row 58"):
+            list(open_batches(path, NAMES, first=40, stop=80))
+        assert len(whole(open_batches(path, NAMES, first=58))[0]) == 45
