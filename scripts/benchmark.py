@@ -93,6 +93,8 @@ def main() -> None:
     if "apart" in options.only:
         measure_apart(plan, document, on_part=keep)
     print(report.markdown(document))
+    if report.unequal_ranks(document):
+        sys.exit("Ranks differ between forests of equal trees.")
 
 
 def earlier(path: pathlib.Path) -> dict:

@@ -45,6 +45,7 @@ def markdown(document: dict[str, Any]) -> str:
             if table:
                 cores = "one thread" if threads == 1 else f"{threads} threads"
                 parts.append(f"{title}, {cores}:\n\n{table}")
+    parts += _agreement(document)
     if document["bars"]:
         parts.append(_bars(document["bars"]))
     return "\n\n".join(parts)
@@ -64,6 +65,34 @@ def summary(document: dict[str, Any]) -> str:
         f"{_hardware_line(document)}\n"
         f"First calls compile: {programs} programs, {seconds:.1f} s, not in the times above."
     )
+
+
+def unequal_ranks(document: dict[str, Any]) -> list[str]:
+    """Name the cases in which a forest of equal trees ranked a row otherwise than ours."""
+    return [
+        f"{name}, {cell['shape']}, {cell['rows']} rows"
+        for cell in document["cells"]
+        for name, share in cell.get("rows_ranked_alike", {}).items()
+        if share < 1
+    ]
+
+
+def _agreement(document: dict[str, Any]) -> list[str]:
+    checked = [cell for cell in document["cells"] if cell.get("rows_ranked_alike")]
+    said = []
+    if unequal := unequal_ranks(document):
+        said.append(f"**Ranks differ:** {'; '.join(unequal)}.")
+    elif checked:
+        names_of = dict.fromkeys(name for c in checked for name in c["rows_ranked_alike"])
+        said.append(f"With our trees, {', '.join(names_of)} rank every compared row as we do.")
+    for cell in document["cells"]:
+        if shares := cell.get("top_label_accuracy"):
+            told = ", ".join(f"{name} {share:.3f}" for name, share in shares.items())
+            rows = f"{cell['rows']:,}"
+            said.append(
+                f"Top label of unseen rows right, {cell['shape']}, grown on {rows} rows: {told}."
+            )
+    return said
 
 
 def _hardware_line(document: dict[str, Any]) -> str:

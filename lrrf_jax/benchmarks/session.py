@@ -21,6 +21,7 @@ from lrrf_jax.benchmarks.timing import Engine, Timing, n_cores, time_in_turn
 KINDS = ("predict", "fit")
 _PACKAGES = ("jax", "jaxlib", "numpy", "scikit-learn", "onnxruntime", "treelite", "lightgbm")
 _CHECKED_ROWS = 10_000
+_QUALITY_ROWS = (5_000, 20_000)  # of the fits whose forests are also asked about other rows
 _LEAST_ROWS_TO_GUESS_FROM = 10_000
 _EXPECTED_GROWTH = 1.15  # of a time from one number of rows to the next, over linear
 
@@ -210,7 +211,31 @@ def _measure_predict(cell, plan, threads, document, ranker, training, c_source):
 
 def _measure_fit(cell, plan, threads, document):
     features, positions = synthetic(cell.shape, cell.rows, seed=0)
-    return _measure(cell, plan, document, engines.fit_engines(features, positions, plan, threads))
+    peers = engines.fit_engines(features, positions, plan, threads)
+    entry = _measure(cell, plan, document, peers)
+    if _QUALITY_ROWS[0] <= cell.rows <= _QUALITY_ROWS[1]:
+        ran = {(timed["engine"], timed["threads"]) for timed in entry["engines"]}
+        again = [e for e in peers.engines if e.key in ran and e.n_threads == threads[-1]]
+        entry["top_label_accuracy"] = _top_label_accuracy(again, cell.shape)
+    return entry
+
+
+def _top_label_accuracy(fits: list[Engine], shape: Shape) -> dict[str, float]:
+    """Fit once more, and ask for the first label of rows that were not seen.
+
+    So that no time is bought with worse trees.
+    """
+    features, positions = synthetic(shape, _CHECKED_ROWS, seed=1)
+    shares = {}
+    for fit in fits:
+        if fit.name in (engines.OURS, engines.OURS_DEFAULT):
+            top = fit.run().predict(features).argmin(axis=1)
+        elif fit.name == engines.SCIKIT_LEARN:
+            top = fit.run().predict(features)
+        else:
+            continue
+        shares[fit.name] = round(float((top == positions.argmin(axis=1)).mean()), 4)
+    return shares
 
 
 def _measure(cell: Cell, plan: Plan, document: dict[str, Any], peers: engines.Peers):

@@ -123,6 +123,8 @@ def test_tables_hold_the_numbers_of_the_document(document):
 def test_lines_say_what_was_left_out_and_who_ranks_otherwise(document):
     entry = document["cells"][0]
     entry |= {"skipped": {"treelite GTIL": "not installed"}, "rows_ranked_alike": {"x": 0.5}}
+    assert report.unequal_ranks(document) == ["x, d16m10, 10000 rows"]
+    assert "**Ranks differ:** x, d16m10, 10000 rows." in report.markdown(document)
     text = "\n".join(report.lines(entry))
     assert "treelite GTIL: not installed" in text
     assert "RANKS DIFFER from x: 50.00% alike" in text

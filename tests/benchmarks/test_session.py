@@ -46,10 +46,14 @@ def test_every_cell_has_ours_and_scikit_learn_on_one_thread_and_on_all(document)
 
 
 @pytest.mark.slow
-def test_fits_are_measured_as_predictions_are():
-    document = measure(dataclasses.replace(TINY, fit_rows=(60,)), kinds=["fit"])
-    assert [(c["kind"], c["rows"]) for c in document["cells"]] == [("fit", 60)]
+def test_fits_are_measured_as_predictions_are(monkeypatch):
+    monkeypatch.setattr(session, "_QUALITY_ROWS", (90, 90))
+    document = measure(dataclasses.replace(TINY, fit_rows=(90,)), kinds=["fit"])
+    assert [(c["kind"], c["rows"]) for c in document["cells"]] == [("fit", 90)]
     check_cells(document["cells"])
+    shares = document["cells"][0]["top_label_accuracy"]
+    assert set(shares) == {engines.OURS, engines.SCIKIT_LEARN}
+    assert all(0.4 < share < 1 for share in shares.values())  # one in three by chance
     compiled = [e["programs_compiled"] for e in document["cells"][0]["engines"] if "compile_s" in e]
     assert max(compiled) > 0
 
