@@ -30,6 +30,7 @@ def draw(document: dict[str, Any], path: str | os.PathLike, *, threads: int = 1)
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
+        from matplotlib.ticker import NullFormatter
     except ImportError:
         raise InputError("A plot needs matplotlib: pip install matplotlib.") from None
     cells = [
@@ -41,7 +42,8 @@ def draw(document: dict[str, Any], path: str | os.PathLike, *, threads: int = 1)
         raise InputError(f"The document holds nothing that ran with {threads} threads.")
     kinds = [kind for kind in ("predict", "fit") if any(c["kind"] == kind for c in cells)]
     shapes = list(dict.fromkeys(cell["shape"] for cell in cells))
-    figure = Figure(figsize=(3.6 * len(shapes), 3.0 * len(kinds) + 0.6), layout="constrained")
+    size = (max(4.5, 3.6 * len(shapes)), 3.0 * len(kinds) + 0.8)
+    figure = Figure(figsize=size, layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.subplots(len(kinds), len(shapes), squeeze=False, sharey="row", sharex="row")
     handles: dict[str, Any] = {}
@@ -62,11 +64,17 @@ def draw(document: dict[str, Any], path: str | os.PathLike, *, threads: int = 1)
                 handles.setdefault(name, line)
             axis.set(xscale="log", yscale="log", title=_title(kind, of_panel, shape))
             axis.grid(alpha=0.3)
-            if row is axes[-1]:
+            axis.xaxis.set_minor_formatter(NullFormatter())
+            axis.yaxis.set_minor_formatter(NullFormatter())
+            if kind == kinds[-1]:
                 axis.set_xlabel("rows")
         row[0].set_ylabel("seconds a call")
     figure.legend(
-        list(handles.values()), list(handles), loc="outside lower center", ncols=4, frameon=False
+        list(handles.values()),
+        list(handles),
+        loc="outside lower center",
+        ncols=2 + len(shapes) if len(shapes) > 1 else 2,
+        frameon=False,
     )
     figure.savefig(path, dpi=130)
 
