@@ -72,8 +72,14 @@ def map_rows(
 
     run(pieces[0])  # alone, so that a program is compiled once
     if len(pieces) > 2 and (n_threads := thread_count()) > 1:
+        device = jax.config.jax_default_device  # type: ignore[attr-defined]
+
+        def run_there(piece: tuple[int, int, int]) -> NDArray:
+            with jax.default_device(device):  # which threads do not inherit
+                return run(piece)
+
         with concurrent.futures.ThreadPoolExecutor(n_threads) as pool:
-            list(pool.map(run, pieces[1:]))
+            list(pool.map(run_there, pieces[1:]))
     else:
         for piece in pieces[1:]:
             run(piece)

@@ -20,7 +20,7 @@ from lrrf_jax.learners import forest_views
 from lrrf_jax.learners._table import TrainingTable, training_table
 from lrrf_jax.learners.base import LabelRanker
 from lrrf_jax.learners.lr_rf_config import LRRFConfig, resolve_config
-from lrrf_jax.learners.lr_rf_growth import MEMORY_BUDGET, LRRFParams, fit_lr_rf
+from lrrf_jax.learners.lr_rf_growth import LRRFParams, fit_lr_rf
 from lrrf_jax.learners.lr_rf_prediction import ReadyForests, lr_rf_ranks, lr_rf_scores
 from lrrf_jax.trees import mesh
 from lrrf_jax.trees.forest import Forest, invariant_violation
@@ -68,8 +68,9 @@ class RandomForestLabelRanker(LabelRanker):
     random_state : int, RandomState or None, default None
         The same int gives the same bytes, whatever the threads or devices.
     memory_budget : int or None, default None
-        Bytes that the histograms of all trees in work may take, in the memory of the host on
-        CPUs, in that of each device on accelerators; None: 1 GiB.
+        Bytes that the trees in work may take, histograms and drawn rows, beside the table; in
+        the memory of the host on CPUs, of each device on accelerators. One tree is always in
+        work. None: 1 GiB, but as many trees as there are threads.
     verbose : int, default 0
         1: a progress bar on stderr.
 
@@ -228,7 +229,7 @@ class RandomForestLabelRanker(LabelRanker):
                     table,
                     config,
                     first_trees,
-                    memory_budget=self.memory_budget or MEMORY_BUDGET,
+                    memory_budget=self.memory_budget,
                     checkpoint=checkpoint,
                     on_trees=on_trees,
                 )

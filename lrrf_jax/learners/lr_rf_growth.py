@@ -21,7 +21,7 @@ from lrrf_jax.trees import mesh
 from lrrf_jax.trees.blocks import Grown, grow_blocks, join, join_grown
 from lrrf_jax.trees.forest import Forest, is_split
 
-MEMORY_BUDGET = 2**30
+_MEMORY_BUDGET = 2**30
 
 
 class LRRFParams(NamedTuple):
@@ -37,7 +37,7 @@ def fit_lr_rf(
     config: LRRFConfig,
     first_trees: Forest | None = None,
     *,
-    memory_budget: int = MEMORY_BUDGET,
+    memory_budget: int | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     on_trees: Callable[[int], None] = lambda n_grown: None,
 ) -> tuple[LRRFParams, NDArray]:
@@ -70,7 +70,7 @@ def _grow(
     table: TrainingTable,
     config: LRRFConfig,
     first_tree: int,
-    memory_budget: int,
+    memory_budget: int | None,
     saved: Checkpoint | None,
     on_trees: Callable[[int], None],
 ) -> Grown:
@@ -80,10 +80,16 @@ def _grow(
         first_tree += finished.forest.n_trees
         on_trees(finished.forest.n_trees)
     if first_tree < config.n_trees:
-        setting = growth_samples(table, config, mesh.memory_share(memory_budget))
-        n_trees = config.n_trees - first_tree
+        share = mesh.memory_share(memory_budget or _MEMORY_BUDGET)
+        blocks = grow_blocks(
+            key,
+            *growth_samples(table, config, share),
+            config.n_trees - first_tree,
+            first_tree=first_tree,
+            memory_budget=memory_budget,
+        )
         try:
-            for block in grow_blocks(key, *setting, n_trees, first_tree=first_tree):
+            for block in blocks:
                 parts.append(block)
                 on_trees(block.forest.n_trees)
                 if saved:

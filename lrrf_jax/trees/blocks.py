@@ -6,6 +6,7 @@ them, can change it.
 
 import concurrent.futures
 import functools
+import math
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -54,23 +55,31 @@ def grow_blocks(
     first_tree: int = 0,
     n_threads: int | None = None,
     trees_at_once: int | None = None,
+    memory_budget: int | None = None,
 ) -> Iterator[Grown]:
     """Grow trees ``first_tree .. first_tree + n_trees - 1``, block after block, in order.
 
     A block is ``trees_at_once`` trees on each of the devices that :mod:`lrrf_jax.trees.mesh`
-    names; on CPUs several blocks grow at a time, one a thread. Where the devices belong to
-    several processes, all of them must make the same call, and each gets every tree.
+    names; on CPUs several blocks grow at a time, one a thread, or fewer where ``memory_budget``
+    (bytes) has no room for so many trees. Where the devices belong to several processes, all of
+    them must make the same call, and each gets every tree.
     """
     devices = mesh.growing_devices()
     size = trees_at_once or _trees_at_once(samples, config, -(-n_trees // len(devices)))
-    n_blocks = -(-n_trees // (size * len(devices)))
-    numbers = np.arange(n_blocks * len(devices) * size, dtype=np.int32)
-    # The last block keeps the shape of the others.
-    numbers = np.where(numbers < n_trees, first_tree + numbers, -1).astype(np.int32)
-    blocks = list(numbers.reshape(n_blocks, len(devices), size))
-    start, finish = _block_grower(key, samples, config, leaf_value, devices)
-    started = _in_threads(start, blocks, n_threads or mesh.n_workers(devices))
-    for block, trees in zip(blocks, started, strict=True):
+    blocks = []
+    for start in range(0, n_trees, size * len(devices)):
+        numbers = first_tree + np.arange(start, min(start + size * len(devices), n_trees))
+        # The last block keeps the shape of the others.
+        blocks.append(np.full((len(devices), size), -1, np.int32))
+        for row, share in zip(blocks[-1], np.array_split(numbers, len(devices)), strict=True):
+            row[: len(share)] = share
+    grow, finish = _block_grower(key, samples, config, leaf_value, devices)
+    n_threads = n_threads or mesh.n_workers(devices)
+    if memory_budget is not None:
+        one_each = _tree_bytes(samples, config) * size * mesh.n_in_one_memory(devices)
+        n_threads = max(1, min(n_threads, memory_budget // one_each))
+    grown = _in_threads(grow, blocks, n_threads)
+    for block, trees in zip(blocks, grown, strict=True):
         yield _without_padding(block, finish(trees))
 
 
@@ -152,11 +161,22 @@ def _without_padding(
     return join_grown(*parts)
 
 
+def _tree_bytes(samples: Samples, config: GrowthConfig) -> int:
+    """Estimate the memory for a tree in work: its histograms, and what goes with each row."""
+    n_stats = getattr(config.criterion, "n_stats", 1)
+    n_nodes = min(2 ** (config.max_depth - 1), samples.weight.shape[0] // 2)
+    histograms = 4 * config.n_bins * config.n_candidates * n_stats * n_nodes
+    # As XLA:CPU says of programs for 200,000 rows, to within a half: two copies of the
+    # statistics, places, nodes, keys.
+    n_columns = math.prod(samples.stat.shape[1:]) + samples.leaf_stat.shape[1]
+    n_drawn = drawn_capacity(samples.weight.shape[0], config.bootstrap)
+    return min(histograms, config.histogram_bytes) + n_drawn * (64 + 8 * n_columns)
+
+
 def _trees_at_once(samples: Samples, config: GrowthConfig, n_trees: int) -> int:
     n_drawn = drawn_capacity(samples.weight.shape[0], config.bootstrap)
-    one_tree = 4 * config.n_bins * config.n_candidates * getattr(config.criterion, "n_stats", 1)
-    one_tree *= min(2 ** (config.max_depth - 1), samples.weight.shape[0] // 2)
-    most = max(1, min(_MOST_TREES_AT_ONCE, config.histogram_bytes // one_tree))
+    room = config.histogram_bytes // _tree_bytes(samples, config)
+    most = max(1, min(_MOST_TREES_AT_ONCE, room))
     if jax.default_backend() == "cpu":
         most = min(most, max(1, _CPU_ROWS // n_drawn))
     # A power of two: forests of other sizes share the program. What is too many stays empty.

@@ -110,20 +110,20 @@ def n_workers(devices: Devices) -> int:
     """Threads of this process that hand work to its devices; more than one on CPUs only."""
     if devices[0].platform != "cpu":
         return 1
-    n_local = sum(device.process_index == jax.process_index() for device in devices)
-    return max(1, thread_count() // n_local)
+    return max(1, thread_count() // n_in_one_memory(devices))
 
 
 def memory_share(memory_budget: int) -> int:
-    """Bytes for one worker, of those for all that share a memory.
-
-    CPU devices and their threads share that of the host; an accelerator has its own, and works
-    on one thing at a time.
-    """
+    """Bytes for one worker, of those for all that share a memory."""
     devices = growing_devices()
+    return memory_budget // (n_workers(devices) * n_in_one_memory(devices))
+
+
+def n_in_one_memory(devices: Devices) -> int:
+    """Devices of this process that share a memory: CPUs do; accelerators have their own."""
     if devices[0].platform != "cpu":
-        return memory_budget
-    return memory_budget // (n_workers(devices) * max(1, len(local_devices())))
+        return 1
+    return sum(device.process_index == jax.process_index() for device in devices)
 
 
 # ---------------------------------------------------------------------------------- arrays

@@ -57,6 +57,12 @@ def one_tree(folder):
         ranker = RandomForestLabelRanker(**(PARAMETERS | {"n_estimators": 1}))
         ranker.fit(*training_table()).save(folder / "one-tree.lrrf")
         np.save(folder / "scores.npy", ranker.predict_scores(rows_to_rank()))
+    # The default device is heeded, also by the threads of long tables.
+    second = jax.devices()[1]
+    ranker._forget_derived()
+    with jax.default_device(second):
+        np.save(folder / "ranks.npy", ranker.predict(np.tile(rows_to_rank(), (3, 1))))
+    assert list(ranker._ready._ready) == [(second,)]
 
 
 def among_peers(folder, rank, port, die_after=None):

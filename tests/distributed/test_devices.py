@@ -72,6 +72,8 @@ def test_one_tree_grows_on_four_devices(on_one_device, tmp_path):
         np.testing.assert_array_equal(one, first_of_six[:1])
     rows = script.rows_to_rank()
     np.testing.assert_array_equal(np.load(tmp_path / "scores.npy"), ranker.predict_scores(rows))
+    found = np.load(tmp_path / "ranks.npy")
+    np.testing.assert_array_equal(found, np.tile(predicted(ranker), (3, 1)))
 
 
 def free_port():
