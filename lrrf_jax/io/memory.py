@@ -49,8 +49,8 @@ def table_width(path: str, features: list[str], kept: list[str]) -> Width:
     suffix = suffix_of(path)
     if schema is None:
         read = 8 * len(features) + (kept_row or _TEXT * len(kept))
-        # The parser holds a few blocks, as bytes and converted.
-        return Width(read, kept_row or _TEXT * len(kept), 8 * CSV_BLOCK)
+        # The parser holds several blocks, as bytes and converted.
+        return Width(read, kept_row or _TEXT * len(kept), 12 * CSV_BLOCK)
     kept_bytes = kept_row or sum(_bytes(schema.field(name).type) for name in kept)
     read = sum(_bytes(schema.field(name).type) for name in features) + kept_bytes
     if suffix in ARROW_SUFFIXES:

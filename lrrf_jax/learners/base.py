@@ -230,7 +230,7 @@ class LabelRanker(BaseEstimator, abc.ABC):
         Notes
         -----
         A part appears under its name when it is whole and on disk, and is never written again,
-        whenever the process dies. `lrrf_jax.io.manifest.read_manifest` tells what a directory
+        whenever the process dies. `lrrf_jax.io.read_manifest` tells what a directory
         holds and whether all shards are through.
 
         Examples
