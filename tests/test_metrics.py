@@ -48,7 +48,9 @@ def test_ndcg_shares_discounts_among_tied_predictions_as_scikit_learn_does():
     truth = random_rankings(30, 5, 2)
     prediction = np.ceil(random_rankings(30, 5, 3) / 2)
     expected = [ndcg_score([5 - a], [-b]) for a, b in zip(truth, prediction, strict=True)]
-    np.testing.assert_allclose(metrics.ndcg(truth, prediction, per_row=True), expected, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(
+        metrics.ndcg(truth, prediction, per_row=True), expected, rtol=1e-12, atol=1e-12
+    )
 
 
 def test_unknown_labels_are_left_out_on_both_sides():

@@ -17,10 +17,11 @@ from sklearn.utils.validation import check_is_fitted
 from lrrf_jax import metrics, model_file
 from lrrf_jax._features import as_features
 from lrrf_jax._typing import NDArray
-from lrrf_jax._validation import ModelFileError
+from lrrf_jax._validation import ModelFileError, require_integer
 from lrrf_jax.learners import persistence
 from lrrf_jax.learners._table import TrainingTable, training_table
-from lrrf_jax.learners.batching import map_rows
+from lrrf_jax.learners.batching import PROGRAM_SIZES, map_rows
+from lrrf_jax.learners.batching import batch_sizes as cut_rows
 from lrrf_jax.rankings.permutations import ordering_from_ranks
 
 
@@ -141,6 +142,29 @@ class LabelRanker(BaseEstimator, abc.ABC):
             Positions, 1 = best: each row is a permutation of 1..n_labels.
         """
         return map_rows(self._ranks, self._features(X))
+
+    def compile(self, batch_sizes: Sequence[int] | None = None) -> Self:
+        """Compile what :meth:`predict` needs now, so that no later call waits for it.
+
+        Rows are cut into batches of at most nine sizes, each with a program of its own, which
+        takes about a second to compile. Never needed: a call compiles what it lacks.
+
+        Parameters
+        ----------
+        batch_sizes : sequence of int, optional
+            Numbers of rows that will be asked for. None: any.
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self, "params_")
+        rows = PROGRAM_SIZES if batch_sizes is None else batch_sizes
+        for n_rows in rows:
+            require_integer(n_rows, "batch_sizes", 1)
+        for size in sorted({size for n_rows in rows for size in cut_rows(int(n_rows))}):
+            np.asarray(self._ranks(np.zeros((size, self.n_features_in_), np.float32)))
+        return self
 
     def predict_order(self, X: Any) -> NDArray:
         """Name the labels of each row, best first; str (n_samples, n_labels)."""

@@ -11,10 +11,10 @@ from jax import lax
 from lrrf_jax._threads import thread_count
 from lrrf_jax._typing import NDArray
 
-SMALL_SIZES = (1, 8, 64)
+SMALL_SIZES = (1, 8, 32, 128, 256, 1024)
 TILE = 2048
 _TILES_A_CALL = (32, 4, 1)
-ONE_TILE = 1024
+PROGRAM_SIZES = (*SMALL_SIZES, *(TILE * k for k in reversed(_TILES_A_CALL)))
 
 
 def batch_sizes(n_rows: int) -> list[int]:
@@ -22,11 +22,12 @@ def batch_sizes(n_rows: int) -> list[int]:
 
     >>> batch_sizes(5), batch_sizes(500), batch_sizes(5000)
     ([8], [1024], [2048, 2048, 2048])
+    >>> batch_sizes(200_000)[:4]
+    [65536, 65536, 65536, 2048]
     """
-    if n_rows <= SMALL_SIZES[-1]:
-        return [next(size for size in SMALL_SIZES if size >= n_rows)]
-    if n_rows <= ONE_TILE:
-        return [ONE_TILE]
+    for size in SMALL_SIZES:
+        if n_rows <= size:
+            return [size]
     sizes, left = [], n_rows
     while left > 0:
         n_tiles = next(k for k in _TILES_A_CALL if k * TILE <= left or k == 1)
@@ -53,8 +54,11 @@ def map_rows(
     ``function`` sees the sizes of :func:`batch_sizes` only, and its result must not depend on
     what other rows it sees.
     """
+    sizes = batch_sizes(len(features))
+    if sizes == [len(features)]:
+        return np.asarray(function(features))  # nothing to cut or to fill up
     pieces, start = [], 0
-    for size in batch_sizes(len(features)):
+    for size in sizes:
         pieces.append((start, min(size, len(features) - start), size))
         start += size
     out: list[NDArray] = []

@@ -96,7 +96,7 @@ class ReadyForests:
         devices = mesh.local_devices()
         n_tiles = -(-len(features) // TILE)
         if len(devices) == 1 or n_tiles < 2:
-            return function(self.on_one(), features, **static)
+            return function(self._on(devices[:1]), features, **static)
         n_rows = -(-n_tiles // len(devices)) * TILE * len(devices)
         line = mesh.line_up(devices, "rows")
         spread = mesh.split(np.pad(features, ((0, n_rows - len(features)), (0, 0))), line)

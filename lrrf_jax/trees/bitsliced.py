@@ -22,6 +22,8 @@ from lrrf_jax.trees.xla import bucket_size, fusion_barrier, take
 MAX_DEPTH = 9  # beyond, the planes of a tree outgrow the cache and most of them are padding
 TREES_PER_STEP = 5  # long enough inner loops, planes that stay in the cache
 ROWS_PER_WORD = 32
+_AT_ONCE = 2**15  # leaf words that cost less in one array than a loop over trees does
+_TILE = 2048  # rows whose planes of TREES_PER_STEP trees stay in the cache
 
 
 class SlicedForest(NamedTuple):
@@ -101,6 +103,15 @@ def _answer_planes(
     )
 
 
+def _in_longer_steps(questions: Array, n_samples: int) -> Array:
+    """Put steps together where rows are few, and a step costs more than what it does."""
+    n_steps = len(questions)
+    times = max(
+        k for k in range(1, n_steps + 1) if n_steps % k == 0 and (k == 1 or k * n_samples <= _TILE)
+    )
+    return questions.reshape(n_steps // times, -1, questions.shape[-1])
+
+
 def _select_paths(planes: Array, zero: Array) -> list[Array]:
     """Fold the planes of some trees, uint8 (n, n_nodes, width), to those on each row's way.
 
@@ -153,10 +164,17 @@ def sum_leaves_sliced(
         leaf, words = tree
         return total + take(words, leaf.astype(jnp.int32)), None
 
-    leaves = lax.scan(traverse, None, forest.question_of_node)[1].reshape(-1, len(features))
+    questions = _in_longer_steps(forest.question_of_node, len(features))
+    leaves = lax.scan(traverse, None, questions)[1].reshape(-1, len(features))
     n_words = forest.leaf_words.shape[-1]
-    total = jnp.zeros((len(features), n_words), jnp.uint32)
-    total = lax.scan(add, total, (leaves, forest.leaf_words))[0]
+    if leaves.size * n_words <= _AT_ONCE:
+        n_leaves = forest.leaf_words.shape[1]
+        first = n_leaves * jnp.arange(len(leaves), dtype=jnp.int32)[:, None]
+        words = forest.leaf_words.reshape(-1, n_words)
+        total = take(words, first + leaves.astype(jnp.int32)).sum(0, dtype=jnp.uint32)
+    else:
+        total = jnp.zeros((len(features), n_words), jnp.uint32)
+        total = lax.scan(add, total, (leaves, forest.leaf_words))[0]
     if n_words == n_outputs:
         return lax.bitcast_convert_type(total, jnp.int32)
     total = fusion_barrier(zero, total.T)

@@ -110,7 +110,9 @@ def test_every_distance_equals_a_plain_loop_with_ties_and_labels_missing_on_both
         }
         assert known_pairs[row] == known
         for name, value in expected.items():
-            np.testing.assert_allclose(found[name][row], value, rtol=1e-12, atol=1e-12, err_msg=name)
+            np.testing.assert_allclose(
+                found[name][row], value, rtol=1e-12, atol=1e-12, err_msg=name
+            )
         constant = len(set(p.values())) < 2 or len(set(q.values())) < 2
         rho = nan
         if not constant:

@@ -26,7 +26,7 @@ def test_plain_traversal_finds_the_leaf_of_a_walk(depth):
     assert np.isnan(x[0]).all()
 
 
-@pytest.mark.parametrize("n_rows", [8, 64, 1024])
+@pytest.mark.parametrize("n_rows", [8, 128, 1024])
 @pytest.mark.parametrize(
     ("depth", "n_trees", "n_features", "n_outputs", "lowest", "highest"),
     [
@@ -37,6 +37,7 @@ def test_plain_traversal_finds_the_leaf_of_a_walk(depth):
         (6, 5, 4, 6, -4096, 4096),  # signed values, a word each
         (5, 5, 4, 3, 0, 20000),  # sums beyond 16 bits
         (10, 3, 4, 3, 1, 3),  # too deep for slices
+        (16, 2, 4, 3, 1, 3),  # the deepest
     ],
 )
 def test_every_kernel_sums_what_a_plain_loop_sums(
