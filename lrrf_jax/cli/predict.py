@@ -113,6 +113,7 @@ def predict(
         raise typer.BadParameter(
             f"{output} is an input; choose another path.", param_hint="--output"
         )
+    _runtime.share_one_heap()
     ranker = load(model)
     _runtime.use_compilation_cache(off=no_compilation_cache)
     try:
