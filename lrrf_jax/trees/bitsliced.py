@@ -46,9 +46,30 @@ def _preorder(depth: int) -> NDArray:
     return order
 
 
-def packs(n_trees: int, leaf_value: NDArray) -> bool:
-    """Whether sums of leaf values fit in 16 bits, so that two labels share a word."""
-    return leaf_value.min() >= 0 and n_trees * int(leaf_value.max()) < 2**16
+def packed_words(n_trees: int, leaf_value: NDArray) -> int:
+    """Words for the values of a leaf, so many a word that sums over the trees do not overflow."""
+    n_outputs = leaf_value.shape[1]
+    if leaf_value.min() < 0:
+        return n_outputs
+    bits = max(1, (n_trees * int(leaf_value.max())).bit_length())
+    return -(-n_outputs // max(1, 32 // bits))
+
+
+def _pack(
+    values: NDArray,  # int32 (n_slots, n_outputs)
+    n_words: int,
+) -> NDArray:  # uint32 (n_slots, n_words)
+    per_word, bits = _values_per_word(values.shape[1], n_words)
+    padding = n_words * per_word - values.shape[1]
+    parts = np.pad(values, ((0, 0), (0, padding))).astype(np.uint32).reshape(-1, n_words, per_word)
+    shift = np.arange(per_word, dtype=np.uint32) * np.uint32(bits)
+    return np.bitwise_or.reduce(parts << shift, axis=2)
+
+
+def _values_per_word(n_outputs: int, n_words: int) -> tuple[int, int]:
+    """Return how many values share a word, and the bits of each."""
+    per_word = -(-n_outputs // n_words)
+    return per_word, 32 // per_word
 
 
 def slice_forest(forest: Forest) -> SlicedForest:
@@ -64,10 +85,7 @@ def slice_forest(forest: Forest) -> SlicedForest:
     questions = np.pad(questions, ((0, 0), (0, n_questions - questions.shape[1])))
     of_node = np.pad(of_node.reshape(n_trees, -1), ((0, pad), (0, 0)))  # any question will do
     value = np.asarray(forest.leaf_value)
-    words: NDArray = value.astype(np.uint32)
-    if packs(n_trees, value):
-        words = np.pad(words, ((0, 0), (0, words.shape[1] % 2)))
-        words = words[:, 0::2] | words[:, 1::2] << 16
+    words = _pack(value, packed_words(n_trees, value))
     leaf_words = words[np.asarray(forest.leaf_slot)]
     leaf_words = np.pad(leaf_words, ((0, pad), (0, 0), (0, 0)))  # padding trees add nothing
     return SlicedForest(
@@ -142,6 +160,21 @@ def _leaf_numbers(path: list[Array]) -> Array:  # (n, n_samples); uint8 up to de
     return jnp.stack(rows, axis=1).reshape(len(path[0]), -1)
 
 
+def _add_leaves(
+    total: Array,  # uint32 (n_samples, n_words)
+    leaves: Array,  # uint8 or int32 (n, n_samples)
+    words: Array,  # uint32 (n, 2**depth, n_words)
+) -> Array:  # uint32 (n_samples, n_words)
+    """Add the words of each row's leaves in n trees."""
+    if leaves.size * words.shape[-1] <= _AT_ONCE:
+        first = words.shape[1] * jnp.arange(len(leaves), dtype=jnp.int32)[:, None]
+        at = first + leaves.astype(jnp.int32)
+        return total + take(words.reshape(-1, words.shape[-1]), at).sum(0, dtype=jnp.uint32)
+    for leaf, word in zip(leaves, words, strict=True):  # one loop over the rows
+        total = total + take(word, leaf.astype(jnp.int32))
+    return total
+
+
 def sum_leaves_sliced(
     forest: SlicedForest,
     features: Array,  # float32 (n_samples, n_features), n_samples a multiple of 32
@@ -154,30 +187,23 @@ def sum_leaves_sliced(
     a row and tree.
     """
     planes = _answer_planes(forest, features, zero)
+    n_words = forest.leaf_words.shape[-1]
 
-    def traverse(_, questions):  # int32 (TREES_PER_STEP, n_nodes)
+    def add_trees(total, trees):
+        questions, words = trees  # int32 (n, n_nodes), uint32 (n, 2**depth, n_words)
         path = _select_paths(fusion_barrier(zero, take(planes, questions)), zero)
         path = fusion_barrier(zero, *path) if len(path) > 1 else path
-        return None, fusion_barrier(zero, _leaf_numbers(list(path)))
-
-    def add(total, tree):
-        leaf, words = tree
-        return total + take(words, leaf.astype(jnp.int32)), None
+        leaves = fusion_barrier(zero, _leaf_numbers(list(path)))
+        return _add_leaves(total, leaves, words), None
 
     questions = _in_longer_steps(forest.question_of_node, len(features))
-    leaves = lax.scan(traverse, None, questions)[1].reshape(-1, len(features))
-    n_words = forest.leaf_words.shape[-1]
-    if leaves.size * n_words <= _AT_ONCE:
-        n_leaves = forest.leaf_words.shape[1]
-        first = n_leaves * jnp.arange(len(leaves), dtype=jnp.int32)[:, None]
-        words = forest.leaf_words.reshape(-1, n_words)
-        total = take(words, first + leaves.astype(jnp.int32)).sum(0, dtype=jnp.uint32)
-    else:
-        total = jnp.zeros((len(features), n_words), jnp.uint32)
-        total = lax.scan(add, total, (leaves, forest.leaf_words))[0]
+    words = forest.leaf_words.reshape(*questions.shape[:2], -1, n_words)
+    total = jnp.zeros((len(features), n_words), jnp.uint32)
+    total = lax.scan(add_trees, total, (questions, words))[0]
     if n_words == n_outputs:
         return lax.bitcast_convert_type(total, jnp.int32)
+    per_word, bits = _values_per_word(n_outputs, n_words)
     total = fusion_barrier(zero, total.T)
-    halves = jnp.stack([total & jnp.uint32(0xFFFF), total >> 16], axis=1)
-    halves = halves.reshape(-1, len(features))[:n_outputs]
-    return fusion_barrier(zero, halves.astype(jnp.int32)).T
+    parts = [total >> bits * k & jnp.uint32(2**bits - 1) for k in range(per_word)]
+    sums = jnp.stack(parts, axis=1).reshape(-1, len(features))[:n_outputs]
+    return fusion_barrier(zero, sums.astype(jnp.int32)).T

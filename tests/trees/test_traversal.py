@@ -58,12 +58,13 @@ def test_every_kernel_sums_what_a_plain_loop_sums(
     np.testing.assert_array_equal(found, np.asarray(jax.jit(inference.sum_over_trees)(plain, x)))
 
 
-def test_leaf_sums_do_not_overflow_sixteen_bits_by_a_hair():
-    forest, grid = random_forest(np.random.default_rng(0), 5, 2, 2, 2, highest=1)
-    value = forest.leaf_value
-    fits = np.full_like(value, (2**16 - 1) // 5)
-    assert bitsliced.packs(5, fits)
-    assert not bitsliced.packs(5, fits + 1)
+@pytest.mark.parametrize(("n_outputs", "n_words"), [(2, 1), (3, 1), (5, 2), (9, 2)])
+def test_packed_leaf_sums_do_not_overflow_by_a_hair(n_outputs, n_words):
+    forest, grid = random_forest(np.random.default_rng(0), 5, 2, 2, n_outputs, highest=1)
+    per_word = -(-n_outputs // n_words)
+    fits = np.full_like(forest.leaf_value, (2 ** (32 // per_word) - 1) // 5)
+    assert bitsliced.packed_words(5, fits) == n_words
+    assert bitsliced.packed_words(5, fits + 1) > n_words
     for value in (fits, fits + 1):
         this = forest._replace(leaf_value=value)
         x = awkward_rows(np.random.default_rng(1), 96, grid)
