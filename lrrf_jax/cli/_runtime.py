@@ -38,6 +38,8 @@ def use_compilation_cache(*, off: bool) -> None:
     jax.config.update("jax_compilation_cache_dir", folder)
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", 0)
+    # With a largest size JAX takes a lock, so that no job reads what another half wrote.
+    jax.config.update("jax_compilation_cache_max_size", 2**30)
 
 
 def _processor() -> str:

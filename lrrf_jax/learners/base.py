@@ -126,12 +126,17 @@ class LabelRanker(BaseEstimator, abc.ABC):
 
     def _forget_derived(self) -> None:
         """Drop what is derived from the parameters and can be derived again."""
+        self.__dict__.pop("_compiled_sizes", None)
 
     # ------------------------------------------------------------------------------- predict
     def _features(self, X: Any) -> NDArray:
         check_is_fitted(self, "params_")
         names = getattr(self, "feature_names_in_", None)
         return as_features(X, n_features=self.n_features_in_, names=names)
+
+    def _map_rows(self, function: Callable[[NDArray], jax.Array], features: NDArray) -> NDArray:
+        sizes = self.__dict__.setdefault("_compiled_sizes", {})
+        return map_rows(function, features, sizes.setdefault(function.__name__, set()))
 
     def predict(self, X: Any) -> NDArray:
         """Rank all labels for each row.
@@ -141,7 +146,7 @@ class LabelRanker(BaseEstimator, abc.ABC):
         int32 (n_samples, n_labels)
             Positions, 1 = best: each row is a permutation of 1..n_labels.
         """
-        return map_rows(self._ranks, self._features(X))
+        return self._map_rows(self._ranks, self._features(X))
 
     def compile(self, batch_sizes: Sequence[int] | None = None) -> Self:
         """Compile what :meth:`predict` needs now, so that no later call waits for it.
@@ -178,7 +183,7 @@ class LabelRanker(BaseEstimator, abc.ABC):
         -------
         float32 (n_samples, n_labels)
         """
-        return map_rows(self._scores, self._features(X))
+        return self._map_rows(self._scores, self._features(X))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Mean Kendall tau of the predictions, over rows with at least one known pair.

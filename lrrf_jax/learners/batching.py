@@ -1,6 +1,7 @@
 """Rows in batches of a few sizes, so that any mix of batch sizes needs a few programs only."""
 
 import concurrent.futures
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -14,24 +15,29 @@ from lrrf_jax._typing import NDArray
 SMALL_SIZES = (1, 8, 32, 128, 256, 1024)
 TILE = 2048
 _TILES_A_CALL = (32, 4, 1)
+_CALLS_A_THREAD = 4
 PROGRAM_SIZES = (*SMALL_SIZES, *(TILE * k for k in reversed(_TILES_A_CALL)))
 
 
-def batch_sizes(n_rows: int) -> list[int]:
+def batch_sizes(n_rows: int, n_threads: int = 1) -> list[int]:
     """Sizes of the calls that ``n_rows`` rows are cut into; the last may be padded.
+
+    Large calls cost less, but several threads need several calls each to end at one time.
 
     >>> batch_sizes(5), batch_sizes(500), batch_sizes(5000)
     ([8], [1024], [2048, 2048, 2048])
-    >>> batch_sizes(200_000)[:4]
-    [65536, 65536, 65536, 2048]
+    >>> batch_sizes(10_000), batch_sizes(10_000, n_threads=2)
+    ([8192, 2048], [2048, 2048, 2048, 2048, 2048])
     """
     for size in SMALL_SIZES:
         if n_rows <= size:
             return [size]
+    n_tiles = -(-n_rows // TILE)
+    most = n_tiles if n_threads == 1 else max(1, n_tiles // (_CALLS_A_THREAD * n_threads))
     sizes, left = [], n_rows
     while left > 0:
-        n_tiles = next(k for k in _TILES_A_CALL if k * TILE <= left or k == 1)
-        sizes.append(n_tiles * TILE)
+        tiles = next(k for k in _TILES_A_CALL if k == 1 or (k <= most and k * TILE <= left))
+        sizes.append(tiles * TILE)
         left -= sizes[-1]
     return sizes
 
@@ -48,43 +54,56 @@ def map_tiles(function: Callable[[Any], Any], features: Any) -> Any:
 def map_rows(
     function: Callable[[NDArray], Any],
     features: NDArray,  # float32 (n_samples, n_features)
+    compiled: set[int] | None = None,
 ) -> NDArray:  # (n_samples, ...)
     """Apply a jitted function of rows to all rows; long tables are spread over threads.
 
     ``function`` sees the sizes of :func:`batch_sizes` only, and its result must not depend on
-    what other rows it sees.
+    what other rows it sees. ``compiled`` remembers the sizes that it has seen: threads that
+    need the same new program would each compile it.
     """
-    sizes = batch_sizes(len(features))
+    compiled = set() if compiled is None else compiled
+    n_threads = thread_count()
+    sizes = batch_sizes(len(features), n_threads)
     if sizes == [len(features)]:
-        return np.asarray(function(features))  # nothing to cut or to fill up
+        result = np.asarray(function(features))  # nothing to cut or to fill up
+        compiled.add(sizes[0])
+        return result
     pieces, start = [], 0
     for size in sizes:
         pieces.append((start, min(size, len(features) - start), size))
         start += size
     out: list[NDArray] = []
+    first_result = threading.Lock()
 
-    def run(piece: tuple[int, int, int]) -> NDArray:
+    def run(piece: tuple[int, int, int]) -> None:
         start, used, size = piece
         block = features[start : start + used]
         if used < size:
             block = np.concatenate([block, np.zeros((size - used, block.shape[1]), block.dtype)])
         result = np.asarray(function(block))
-        if not out:
-            out.append(np.empty((len(features), *result.shape[1:]), result.dtype))
+        with first_result:
+            if not out:
+                out.append(np.empty((len(features), *result.shape[1:]), result.dtype))
         out[0][start : start + used] = result[:used]
-        return result
+        compiled.add(size)
 
-    run(pieces[0])  # alone, so that a program is compiled once
-    if len(pieces) > 2 and (n_threads := thread_count()) > 1:
+    rest = []
+    for piece in pieces:
+        if piece[2] in compiled:
+            rest.append(piece)
+        else:
+            run(piece)
+    if len(rest) > 1 and n_threads > 1:
         device = jax.config.jax_default_device  # type: ignore[attr-defined]
 
-        def run_there(piece: tuple[int, int, int]) -> NDArray:
+        def run_there(piece: tuple[int, int, int]) -> None:
             with jax.default_device(device):  # which threads do not inherit
-                return run(piece)
+                run(piece)
 
         with concurrent.futures.ThreadPoolExecutor(n_threads) as pool:
-            list(pool.map(run_there, pieces[1:]))
+            list(pool.map(run_there, rest))
     else:
-        for piece in pieces[1:]:
+        for piece in rest:
             run(piece)
     return out[0]

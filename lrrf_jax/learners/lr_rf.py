@@ -274,6 +274,7 @@ class RandomForestLabelRanker(LabelRanker):
 
     # ------------------------------------------------------------------------------- predict
     def _forget_derived(self) -> None:
+        super()._forget_derived()
         self.__dict__.pop("_ready", None)
 
     def _ready_forests(self) -> ReadyForests:

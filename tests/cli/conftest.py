@@ -84,10 +84,8 @@ def model(lrrf, toy, tmp_path):
 def forest_model(tmp_path_factory):
     """A random forest, trained once for all tests."""
     path = tmp_path_factory.mktemp("model") / "iris.lrrf"
-    os.environ["JAX_COMPILATION_CACHE_DIR"] = "unused"
-    try:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JAX_COMPILATION_CACHE_DIR", "unused")
         arguments = ["train", "builtin:iris", "--model", str(path), "--set", "n_estimators=5"]
         assert main(arguments) == 0
-    finally:
-        del os.environ["JAX_COMPILATION_CACHE_DIR"]
     return path

@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+import threading
 import warnings
 
 import jax
@@ -178,6 +179,37 @@ def test_any_mix_of_batch_sizes_needs_few_programs(fitted):
     after = lr_rf_ranks._cache_size()
     RandomForestLabelRanker(**(SMALL | {"random_state": 5})).fit(X[:140], Y[:140]).predict(X[:99])
     assert lr_rf_ranks._cache_size() == after  # another forest of like size: no new program
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 16])
+def test_rows_are_cut_into_batches_of_known_sizes_that_hold_them_all(n_threads):
+    for n_rows in [*range(1, 5000, 7), 9999, 65536, 65537, 200_001, 3_000_000]:
+        sizes = batching.batch_sizes(n_rows, n_threads)
+        assert set(sizes) <= set(batching.PROGRAM_SIZES)
+        assert sum(sizes[:-1]) < n_rows <= sum(sizes)
+        if n_rows > 2048 * n_threads:
+            assert len(sizes) >= n_threads
+
+
+def test_threads_compile_a_new_size_once_and_put_rows_in_their_places(monkeypatch):
+    monkeypatch.setattr(batching, "thread_count", lambda: 3)
+    rows = np.arange(50_000, dtype=np.float32)[:, None]
+    running, compiling_beside_others = set(), []
+
+    def double(block):
+        if len(block) not in seen:
+            compiling_beside_others.append(bool(running))
+        running.add(threading.get_ident())
+        try:
+            return block * 2
+        finally:
+            running.discard(threading.get_ident())
+
+    seen: set[int] = set()
+    for _ in range(2):
+        np.testing.assert_array_equal(batching.map_rows(double, rows, seen), rows * 2)
+    assert seen == set(batching.batch_sizes(len(rows), 3))
+    assert compiling_beside_others == [False] * len(seen)
 
 
 def test_after_compile_no_call_compiles(fitted):
