@@ -116,6 +116,21 @@ def predict(
     _runtime.share_one_heap()
     ranker = load(model)
     _runtime.use_compilation_cache(off=no_compilation_cache)
+    untold: list[str] = []
+    failures_seen: list[Any] = []
+
+    def tell_failure(part: Any) -> None:
+        # At once, but for the first of one input: if nothing else works, the error tells it.
+        text = "error: " + " ".join(part.reason.split())
+        first_of_one = len(inputs) == 1 and not failures_seen
+        failures_seen.append(part)
+        if first_of_one:
+            untold.append(text)
+            return
+        for line in (*untold, text):
+            _runtime.say(line)
+        untold.clear()
+
     try:
         report = predict_files(
             ranker,
@@ -131,7 +146,7 @@ def predict(
             shard=shard,
             overwrite=overwrite,
             progress=None,
-            on_failure=lambda part: _runtime.say(f"error: {part.reason}"),
+            on_failure=tell_failure,
         )
     except OutputTaken as error:
         raise typer.BadParameter(str(error), param_hint="--output") from error
@@ -139,6 +154,8 @@ def predict(
         if json:
             _runtime.print_json(_document(model, 0, (), error.failed))
         raise
+    for text in untold:
+        _runtime.say(text)
     _tell(report)
     if json:
         _runtime.print_json(_document(model, report.rows, report.parts, report.failed))

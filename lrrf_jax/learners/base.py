@@ -130,7 +130,8 @@ class LabelRanker(BaseEstimator, abc.ABC):
 
     # ------------------------------------------------------------------------------- predict
     def _features(self, X: Any) -> NDArray:
-        check_is_fitted(self, "params_")
+        if "params_" not in self.__dict__:  # what the check would ask, but in no time
+            check_is_fitted(self, "params_")
         names = getattr(self, "feature_names_in_", None)
         return as_features(X, n_features=self.n_features_in_, names=names)
 

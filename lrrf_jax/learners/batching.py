@@ -63,7 +63,7 @@ def map_rows(
     need the same new program would each compile it.
     """
     compiled = set() if compiled is None else compiled
-    n_threads = thread_count()
+    n_threads = 1 if len(features) <= SMALL_SIZES[-1] else thread_count()
     sizes = batch_sizes(len(features), n_threads)
     if sizes == [len(features)]:
         result = np.asarray(function(features))  # nothing to cut or to fill up

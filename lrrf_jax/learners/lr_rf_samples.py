@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from lrrf_jax._typing import NDArray
+from lrrf_jax._validation import InputError
 from lrrf_jax.learners._table import TrainingTable
 from lrrf_jax.learners.fixed_point import integer_weights, largest_scale
 from lrrf_jax.learners.forest_aggregation import leaf_statistics
@@ -30,6 +31,7 @@ def growth_samples(
     """Turn a training table into what the grower sums; also the function from sums to leaves."""
     n_samples, n_features = table.features.shape
     n_rows = bucket_size(n_samples)
+    _require_numbered_cells(n_rows, max(n_features, config.n_labels))
 
     def padded(array: NDArray, dtype: Any) -> NDArray:
         out = np.zeros((n_rows, *array.shape[1:]), dtype)
@@ -74,6 +76,16 @@ def growth_samples(
         histogram_bytes=histogram_bytes,
     )
     return samples, growth, leaf_value
+
+
+def _require_numbered_cells(n_rows: int, n_columns: int) -> None:
+    """Growth numbers the cells of a table with 32 bits."""
+    if n_rows * n_columns >= 2**31:
+        raise InputError(
+            f"X and y must have fewer than 2**31 cells each; {n_rows} rows (after rounding up) x "
+            f"{n_columns} columns are {n_rows * n_columns}. Train on a sample of the rows, of at "
+            f"most {2**31 // n_columns * 15 // 16}."
+        )
 
 
 def _growth_statistic(

@@ -23,6 +23,7 @@ from lrrf_jax.learners import batching, forest_views
 from lrrf_jax.learners.fixed_point import integer_weights, largest_scale
 from lrrf_jax.learners.lr_rf_config import CRITERIA
 from lrrf_jax.learners.lr_rf_prediction import lr_rf_ranks
+from lrrf_jax.learners.lr_rf_samples import _require_numbered_cells
 from lrrf_jax.rankings.statistics import label_at_position
 from tests import oracles
 from tests.tree_oracles import walk
@@ -210,6 +211,12 @@ def test_threads_compile_a_new_size_once_and_put_rows_in_their_places(monkeypatc
         np.testing.assert_array_equal(batching.map_rows(double, rows, seen), rows * 2)
     assert seen == set(batching.batch_sizes(len(rows), 3))
     assert compiling_beside_others == [False] * len(seen)
+
+
+def test_tables_with_more_cells_than_growth_can_number_are_refused():
+    _require_numbered_cells(2**27 - 1, 16)
+    with pytest.raises(InputError, match=r"fewer than 2\*\*31 cells each; 134217728 rows .* most"):
+        _require_numbered_cells(2**27, 16)
 
 
 def test_after_compile_no_call_compiles(fitted):
