@@ -22,6 +22,7 @@ from lrrf_jax.benchmarks.session import KINDS, cells_of, load_warning
 
 PARTS = (*KINDS, "apart")
 PARTS_HELP = "apart: memory, cold starts and program counts, each in a process of its own"
+FEWEST_ROWS_TO_FIT = 100  # LightGBM refuses a bootstrap of nothing
 C_SOURCE = pathlib.Path(__file__).with_name("bitslice_reference.c")
 
 
@@ -35,7 +36,8 @@ def plan_of(options: argparse.Namespace) -> Plan:
             sys.exit(f"--shapes: {', '.join(sorted(unknown))} not among {', '.join(known)}")
         changes["shapes"] = tuple(known[name] for name in options.shapes)
     if options.rows:
-        changes |= {"predict_rows": tuple(options.rows), "fit_rows": tuple(options.rows)}
+        enough = [rows for rows in options.rows if rows >= FEWEST_ROWS_TO_FIT]
+        changes |= {"predict_rows": tuple(options.rows), "fit_rows": tuple(enough)}
     for name in ("rounds", "cell_seconds", "longest_seconds"):
         if (value := getattr(options, name)) is not None:
             changes[name] = value
@@ -51,7 +53,7 @@ def main() -> None:
     parser.add_argument("--output", type=pathlib.Path, default="benchmarks/benchmark.json")
     parser.add_argument("--only", choices=PARTS, nargs="+", default=PARTS, help=PARTS_HELP)
     parser.add_argument("--shapes", nargs="+", metavar="dDmM", help="default: d16m10 d9m5 d70m4")
-    parser.add_argument("--rows", type=int, nargs="+", help="default: 1 to a million")
+    parser.add_argument("--rows", type=int, nargs="+", help="default: 1 to a million; fits: 100 up")
     parser.add_argument("--rounds", type=int, help=f"at most; default {FULL.rounds}")
     parser.add_argument("--cell-seconds", type=float, help=f"default {FULL.cell_seconds:g}")
     parser.add_argument("--longest-seconds", type=float, help=f"default {FULL.longest_seconds:g}")

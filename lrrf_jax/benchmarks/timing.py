@@ -20,11 +20,7 @@ _PAUSE_SECONDS = 0.01  # in which the idle threads of the engine before stop spi
 
 @dataclasses.dataclass(frozen=True)
 class Engine:
-    """One way to do the work of a cell.
-
-    ``once`` is for engines that a cell need not wait for: they run in the first round only where
-    they are slow.
-    """
+    """One way to do the work of a cell."""
 
     name: str
     n_threads: int

@@ -16,12 +16,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from lrrf_jax import metrics, model_file
 from lrrf_jax._features import as_features
+from lrrf_jax._threads import thread_count
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import ModelFileError, require_integer
 from lrrf_jax.learners import persistence
 from lrrf_jax.learners._table import TrainingTable, training_table
 from lrrf_jax.learners.batching import PROGRAM_SIZES, map_rows
-from lrrf_jax.learners.batching import batch_sizes as cut_rows
+from lrrf_jax.learners.batching import batch_sizes as batch_sizes_of
 from lrrf_jax.rankings.permutations import ordering_from_ranks
 
 
@@ -87,6 +88,18 @@ class LabelRanker(BaseEstimator, abc.ABC):
         InputError
             For data or parameters that cannot be used; the message says what to change.
         """
+        return self._fit_checked(self._fit, X, y, sample_weight, feature_names, labels)
+
+    def _fit_checked(
+        self,
+        fit: Callable[[jax.Array, TrainingTable], tuple[Any, Any]],
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        feature_names: Any,
+        labels: Any,
+    ) -> Self:
+        """Check the data, and fit with ``_fit``, or with that and options of the learner's own."""
         table = training_table(
             X,
             y,
@@ -95,14 +108,6 @@ class LabelRanker(BaseEstimator, abc.ABC):
             feature_names=feature_names,
             labels=labels,
         )
-        return self._fit_table(table, self._fit)
-
-    def _fit_table(
-        self,
-        table: TrainingTable,
-        fit: Callable[[jax.Array, TrainingTable], tuple[Any, Any]],
-    ) -> Self:
-        """Fit on a checked table with ``_fit``, or with that and options of the learner's own."""
         self._seed = self._draw_seed()
         key = jax.random.key(self._seed, impl="threefry2x32")
         params, config = fit(key, table)
@@ -136,8 +141,12 @@ class LabelRanker(BaseEstimator, abc.ABC):
         return as_features(X, n_features=self.n_features_in_, names=names)
 
     def _map_rows(self, function: Callable[[NDArray], jax.Array], features: NDArray) -> NDArray:
+        return map_rows(function, features, self._sizes_seen(function))
+
+    def _sizes_seen(self, function: Callable[[NDArray], jax.Array]) -> set[int]:
+        """Sizes of batches for which the program of ``_ranks`` or ``_scores`` is compiled."""
         sizes = self.__dict__.setdefault("_compiled_sizes", {})
-        return map_rows(function, features, sizes.setdefault(function.__name__, set()))
+        return sizes.setdefault(function.__name__, set())
 
     def predict(self, X: Any) -> NDArray:
         """Rank all labels for each row.
@@ -165,11 +174,15 @@ class LabelRanker(BaseEstimator, abc.ABC):
         self
         """
         check_is_fitted(self, "params_")
-        rows = PROGRAM_SIZES if batch_sizes is None else batch_sizes
+        rows = () if batch_sizes is None else batch_sizes
         for n_rows in rows:
             require_integer(n_rows, "batch_sizes", 1)
-        for size in sorted({size for n_rows in rows for size in cut_rows(int(n_rows))}):
+        sizes = {size for n in rows for size in batch_sizes_of(int(n), thread_count())}
+        if batch_sizes is None:
+            sizes = set(PROGRAM_SIZES)
+        for size in sorted(sizes - self._sizes_seen(self._ranks)):
             np.asarray(self._ranks(np.zeros((size, self.n_features_in_), np.float32)))
+            self._sizes_seen(self._ranks).add(size)
         return self
 
     def predict_order(self, X: Any) -> NDArray:

@@ -17,7 +17,7 @@ import numpy as np
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError, require_integer
 from lrrf_jax.learners import forest_views
-from lrrf_jax.learners._table import TrainingTable, training_table
+from lrrf_jax.learners._table import TrainingTable
 from lrrf_jax.learners.base import LabelRanker
 from lrrf_jax.learners.lr_rf_config import LRRFConfig, resolve_config
 from lrrf_jax.learners.lr_rf_growth import LRRFParams, fit_lr_rf
@@ -202,15 +202,8 @@ class RandomForestLabelRanker(LabelRanker):
                 "still to grow must be drawn as if there had been no interruption. Set it to a "
                 "whole number."
             )
-        table = training_table(
-            X,
-            y,
-            sample_weight,
-            missing=self.missing,
-            feature_names=feature_names,
-            labels=labels,
-        )
-        return self._fit_table(table, functools.partial(self._fit, checkpoint=checkpoint))
+        fit = functools.partial(self._fit, checkpoint=checkpoint)
+        return self._fit_checked(fit, X, y, sample_weight, feature_names, labels)
 
     def _fit(
         self, key: Any, table: TrainingTable, checkpoint: Any = None

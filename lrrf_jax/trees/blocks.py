@@ -5,6 +5,7 @@ them, can change it.
 """
 
 import concurrent.futures
+import dataclasses
 import functools
 import math
 from collections.abc import Iterator
@@ -65,6 +66,9 @@ def grow_blocks(
     them must make the same call, and each gets every tree.
     """
     devices = mesh.growing_devices()
+    if devices[0].platform != "cpu":
+        # Additions of 16 bits, which halve what a cache must hold, are loops elsewhere.
+        config = dataclasses.replace(config, short_sums=False)
     size = trees_at_once or _trees_at_once(samples, config, -(-n_trees // len(devices)))
     blocks = []
     for start in range(0, n_trees, size * len(devices)):

@@ -1,5 +1,6 @@
 """RandomForestLabelRanker as its users meet it."""
 
+import pickle
 import re
 import subprocess
 import sys
@@ -19,7 +20,7 @@ from sklearn.preprocessing import StandardScaler
 import lrrf_jax
 from lrrf_jax import InputError, ModelFileError, RandomForestLabelRanker
 from lrrf_jax.datasets import delete_labels, load
-from lrrf_jax.learners import batching, forest_views
+from lrrf_jax.learners import base, batching, forest_views
 from lrrf_jax.learners.fixed_point import integer_weights, largest_scale
 from lrrf_jax.learners.lr_rf_config import CRITERIA
 from lrrf_jax.learners.lr_rf_prediction import lr_rf_ranks
@@ -217,6 +218,17 @@ def test_tables_with_more_cells_than_growth_can_number_are_refused():
     _require_numbered_cells(2**27 - 1, 16)
     with pytest.raises(InputError, match=r"fewer than 2\*\*31 cells each; 134217728 rows .* most"):
         _require_numbered_cells(2**27, 16)
+
+
+def test_compile_prepares_the_sizes_that_threads_will_ask_for(fitted, monkeypatch):
+    asked = []
+    monkeypatch.setattr(type(fitted), "_ranks", lambda self, rows: asked.append(len(rows)) or rows)
+    monkeypatch.setattr(base, "thread_count", lambda: 2)
+    fresh = pickle.loads(pickle.dumps(fitted))  # one that has seen no size yet
+    fresh.compile([100, 100_000])
+    assert asked == sorted({128, *batching.batch_sizes(100_000, 2)})
+    fresh.compile()
+    assert sorted(asked) == sorted(batching.PROGRAM_SIZES)  # none of them twice
 
 
 def test_after_compile_no_call_compiles(fitted):

@@ -283,15 +283,18 @@ def test_a_whole_weight_counts_as_copies(criterion):
     ],
     ids=lambda criterion: type(criterion).__name__,
 )
-def test_threads_chunks_and_passes_do_not_change_a_tree(criterion):
+def test_threads_chunks_passes_and_layouts_do_not_change_a_tree(criterion):
     x, classes = _table(6)
     samples, thresholds = samples_of(x, classes)
+    bins = np.asarray(samples.bin_index).view(np.uint8)[:, : x.shape[1]]
+    looked_up = samples._replace(bin_index=bins.reshape(-1))  # as bins of long rows are
     config = config_for(x, thresholds, criterion, max_depth=6)
     reference = grow(samples, config, 5, n_threads=1)
     others = [
         grow(samples, config, 5, n_threads=4),
         grow(samples, dataclasses.replace(config, histogram_bytes=1), 5, n_threads=1),
         grow(samples, dataclasses.replace(config, search_bytes=1), 5, n_threads=1),
+        grow(looked_up, dataclasses.replace(config, short_sums=True), 5, n_threads=1),
     ]
     for forest, gain in others:
         np.testing.assert_array_equal(gain, reference[1])
