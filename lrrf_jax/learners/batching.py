@@ -16,6 +16,7 @@ SMALL_SIZES = (1, 8, 32, 128, 256, 1024)
 TILE = 2048
 _TILES_A_CALL = (32, 4, 1)
 _CALLS_A_THREAD = 4
+_THREADED_ROWS = 2**15  # fewer are ranked in the time that it takes to start threads
 PROGRAM_SIZES = (*SMALL_SIZES, *(TILE * k for k in reversed(_TILES_A_CALL)))
 
 
@@ -26,12 +27,13 @@ def batch_sizes(n_rows: int, n_threads: int = 1) -> list[int]:
 
     >>> batch_sizes(5), batch_sizes(500), batch_sizes(5000)
     ([8], [1024], [2048, 2048, 2048])
-    >>> batch_sizes(10_000), batch_sizes(10_000, n_threads=2)
-    ([8192, 2048], [2048, 2048, 2048, 2048, 2048])
+    >>> set(batch_sizes(80_000)), set(batch_sizes(80_000, n_threads=2))
+    ({65536, 8192, 2048}, {8192, 2048})
     """
     for size in SMALL_SIZES:
         if n_rows <= size:
             return [size]
+    n_threads = n_threads if n_rows >= _THREADED_ROWS else 1
     n_tiles = -(-n_rows // TILE)
     most = n_tiles if n_threads == 1 else max(1, n_tiles // (_CALLS_A_THREAD * n_threads))
     sizes, left = [], n_rows
@@ -63,7 +65,7 @@ def map_rows(
     need the same new program would each compile it.
     """
     compiled = set() if compiled is None else compiled
-    n_threads = 1 if len(features) <= SMALL_SIZES[-1] else thread_count()
+    n_threads = thread_count() if len(features) >= _THREADED_ROWS else 1
     sizes = batch_sizes(len(features), n_threads)
     if sizes == [len(features)]:
         result = np.asarray(function(features))  # nothing to cut or to fill up

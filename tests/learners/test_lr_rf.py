@@ -189,7 +189,7 @@ def test_rows_are_cut_into_batches_of_known_sizes_that_hold_them_all(n_threads):
         sizes = batching.batch_sizes(n_rows, n_threads)
         assert set(sizes) <= set(batching.PROGRAM_SIZES)
         assert sum(sizes[:-1]) < n_rows <= sum(sizes)
-        if n_rows > 2048 * n_threads:
+        if n_rows >= 2**15:
             assert len(sizes) >= n_threads
 
 
