@@ -18,7 +18,7 @@ from lrrf_jax import metrics, model_file
 from lrrf_jax._features import as_features
 from lrrf_jax._threads import thread_count
 from lrrf_jax._typing import NDArray
-from lrrf_jax._validation import ModelFileError, require_integer
+from lrrf_jax._validation import InputError, ModelFileError, require_integer
 from lrrf_jax.learners import persistence
 from lrrf_jax.learners._table import TrainingTable, training_table
 from lrrf_jax.learners.batching import PROGRAM_SIZES, map_rows
@@ -36,6 +36,7 @@ class LabelRanker(BaseEstimator, abc.ABC):
     name: ClassVar[str]
     params_type: ClassVar[type]
     config_type: ClassVar[type]
+    accepts_missing_features: ClassVar[bool] = True
 
     random_state: Any = None
 
@@ -71,7 +72,8 @@ class LabelRanker(BaseEstimator, abc.ABC):
         Parameters
         ----------
         X : array-like or data frame, (n_samples, n_features)
-            Features; NaN is a missing value. Converted to float32.
+            Features; NaN is a missing value, which only learners that grow trees take. Converted
+            to float32.
         y : array-like or data frame, (n_samples, n_labels)
             ``y[i, j]`` is the position of label j in ranking i, 1 = best, NaN = missing.
         sample_weight : array-like, (n_samples,), optional
@@ -108,6 +110,7 @@ class LabelRanker(BaseEstimator, abc.ABC):
             feature_names=feature_names,
             labels=labels,
         )
+        self._require_known(table.features, table.row)
         self._seed = self._draw_seed()
         key = jax.random.key(self._seed, impl="threefry2x32")
         params, config = fit(key, table)
@@ -138,7 +141,22 @@ class LabelRanker(BaseEstimator, abc.ABC):
         if "params_" not in self.__dict__:  # what the check would ask, but in no time
             check_is_fitted(self, "params_")
         names = getattr(self, "feature_names_in_", None)
-        return as_features(X, n_features=self.n_features_in_, names=names)
+        features = as_features(X, n_features=self.n_features_in_, names=names)
+        self._require_known(features)
+        return features
+
+    def _require_known(self, features: NDArray, row: NDArray | None = None) -> None:
+        if self.accepts_missing_features:
+            return
+        bad = np.isnan(features)
+        if bad.any():
+            first, column = np.argwhere(bad)[0]
+            raise InputError(
+                f"X must hold no missing values for '{self.name}'; row "
+                f"{first if row is None else row[first]}, column {column} is NaN "
+                f"({bad.any(1).sum()} of {len(bad)} rows fail). Fill them in, for example with "
+                "sklearn.impute.SimpleImputer, or use 'lr-rf', which takes them."
+            )
 
     def _map_rows(self, function: Callable[[NDArray], jax.Array], features: NDArray) -> NDArray:
         return map_rows(function, features, self._sizes_seen(function))
@@ -365,7 +383,7 @@ class LabelRanker(BaseEstimator, abc.ABC):
         tags.target_tags.two_d_labels = True
         tags.target_tags.multi_output = True
         tags.target_tags.single_output = False
-        tags.input_tags.allow_nan = True
+        tags.input_tags.allow_nan = self.accepts_missing_features
         tags.no_validation = False
         return tags
 
