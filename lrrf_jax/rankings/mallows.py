@@ -1,0 +1,321 @@
+"""Mallows' distribution of rankings: P(r) = exp(-theta D(r, centre)) / phi(theta).
+
+D is Kendall's distance, and theta, 0 or more, the dispersion: 0 makes all rankings equally likely,
+infinity allows the centre alone. Given a number of labels, everything but the centre is a function
+of one number: `log_normaliser` and `expected_distance` of theta, `fit_dispersion` of the mean
+distance. These three take NumPy arrays and keep to their precision (tables can be built on the
+host, in float64), or JAX arrays, and then can be jitted.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from lrrf_jax._typing import Array, NDArray
+from lrrf_jax.rankings.aggregation import borda
+from lrrf_jax.rankings.completion import most_probable_extension
+from lrrf_jax.rankings.distances import kendall_distance
+from lrrf_jax.rankings.permutations import ordering_from_ranks, places, take_in_order
+from lrrf_jax.rankings.statistics import borda_votes
+
+Numbers = Array | NDArray  # floating, any shape
+
+MAX_ITERATIONS = 100  # even: see `_iterate`
+# 1 / (e^x - 1) - 1 / x + 1 / 2 in powers x, x^3, ...: Bernoulli numbers over factorials.
+_SERIES = (
+    1 / 12,
+    -1 / 720,
+    1 / 30240,
+    -1 / 1209600,
+    1 / 47900160,
+    -691 / 1307674368000,
+    1 / 74724249600,
+)
+
+
+def log_normaliser(theta: Any, n_labels: int) -> Any:
+    """Return log(phi(theta)), phi the product over j of (1 - e^(-j theta)) / (1 - e^-theta).
+
+    Parameters
+    ----------
+    theta : array of floats, any shape
+        0 or more; infinity gives 0.
+    n_labels : int
+
+    Returns
+    -------
+    array of floats, the shape and kind of ``theta``
+
+    Examples
+    --------
+    >>> np.exp(log_normaliser(np.array([0.0, np.log(2), np.inf]), 3)).round(4).tolist()
+    [6.0, 2.625, 1.0]
+    """
+    xp, theta = _floats(theta)
+    steps = xp.arange(1, n_labels + 1).astype(theta.dtype)
+    safe = xp.where(theta > 0, theta, xp.ones_like(theta))[..., None]
+    terms = xp.log(xp.expm1(-steps * safe) / xp.expm1(-safe))
+    terms = xp.where(theta[..., None] > 0, terms, xp.log(steps))
+    return terms.sum(axis=-1)
+
+
+def expected_distance(theta: Any, n_labels: int) -> Any:
+    """Return the mean distance to the centre, which falls in theta from m (m - 1) / 4 to 0.
+
+    Parameters
+    ----------
+    theta : array of floats, any shape
+        0 or more.
+    n_labels : int
+        m.
+
+    Returns
+    -------
+    array of floats, the shape and kind of ``theta``
+
+    Examples
+    --------
+    >>> expected_distance(np.array([0.0, np.log(2), np.inf]), 3).round(4).tolist()
+    [1.5, 0.9048, 0.0]
+    """
+    xp, theta = _floats(theta)
+    steps = xp.arange(1, n_labels + 1).astype(theta.dtype)
+    # The sum over j of 1 / (e^theta - 1) - j / (e^(j theta) - 1), less the part 1 / theta that
+    # cancels; far out nothing is left to cancel, and the plain form decays as it should.
+    near = _regular(xp, theta)[..., None] - steps * _regular(xp, theta[..., None] * steps)
+    far = _inverse_expm1(xp, theta)[..., None] - steps * _inverse_expm1(
+        xp, theta[..., None] * steps
+    )
+    return xp.where(theta[..., None] < 0.5, near, far).sum(axis=-1)
+
+
+def fit_dispersion(mean_distance: Any, n_labels: int) -> Any:
+    """Return the theta of the greatest likelihood, given the mean distance to the centre.
+
+    Parameters
+    ----------
+    mean_distance : array of floats, any shape
+        Not negative.
+    n_labels : int
+        m.
+
+    Returns
+    -------
+    array of floats, the shape and kind of ``mean_distance``
+        0 where the distance is m (m - 1) / 4 or more, infinity where it is 0.
+
+    Notes
+    -----
+    `expected_distance` is inverted by bisection, to the precision of the type. It starts between
+    bounds: with u = e^-theta, (m - 1) u / (1 + u) <= E[D] <= (m - 1) u / (1 - u).
+
+    Examples
+    --------
+    >>> fit_dispersion(np.array([1.5, 0.9048, 0.0]), 3).round(3).tolist()
+    [0.0, 0.693, inf]
+    """
+    xp, distance = _floats(mean_distance)
+    most = n_labels * (n_labels - 1) / 4
+    safe = xp.where((distance > 0) & (distance < most), distance, xp.full_like(distance, most / 2))
+    if n_labels < 2:
+        return xp.where(distance > 0, xp.zeros_like(distance), xp.full_like(distance, xp.inf))
+    low = xp.log(xp.maximum((n_labels - 1 - safe) / safe, xp.ones_like(safe)))
+    high = xp.log1p((n_labels - 1) / safe)
+
+    def halve(bounds: Any) -> Any:
+        low, high = bounds
+        middle = (low + high) / 2
+        too_far = expected_distance(middle, n_labels) > safe
+        return xp.where(too_far, middle, low), xp.where(too_far, high, middle)
+
+    n_halvings = 30 if safe.dtype == np.float32 else 60
+    if xp is np:
+        bounds = (low, high)
+        for _ in range(n_halvings):
+            bounds = halve(bounds)
+    else:
+        bounds = jax.lax.fori_loop(0, n_halvings, lambda _, bounds: halve(bounds), (low, high))
+    theta = (bounds[0] + bounds[1]) / 2
+    theta = xp.where(distance >= most, xp.zeros_like(theta), theta)
+    return xp.where(distance <= 0, xp.full_like(theta, xp.inf), theta)
+
+
+@jax.jit
+def log_likelihood(
+    positions: Array,  # float or int (..., n_labels), complete
+    centre: Array,  # int or float (..., n_labels), a permutation of 1..n_labels
+    theta: Array,  # float32 (...)
+) -> Array:  # float32 (...)
+    """Return the log of the probability of each complete ranking; -inf where it has none."""
+    distance = kendall_distance(positions.astype(jnp.float32), centre.astype(jnp.float32))
+    # At infinite theta, 0 distance costs nothing: that is not infinity times 0.
+    cost = jnp.where(distance > 0, distance * jnp.maximum(theta, 0.0), 0.0)
+    return -cost - log_normaliser(theta, positions.shape[-1])
+
+
+@jax.jit
+def sample(
+    key: Array,
+    centre: Array,  # int or float (..., n_labels), a permutation of 1..n_labels
+    theta: Array,  # float32 (...), 0 or more
+) -> Array:  # int32 (..., n_labels)
+    """Draw one ranking for each centre, by repeated insertion; O(n_labels^2) each.
+
+    The i-th best label of the centre is put v places above the end of those before it, with
+    probability proportional to e^(-theta v). Doignon, Pekec and Regenwetter 2004.
+    """
+    n_labels = centre.shape[-1]
+    theta = jnp.broadcast_to(jnp.asarray(theta, jnp.float32), centre.shape[:-1])
+    uniform = jax.random.uniform(key, (n_labels, *theta.shape), jnp.float32)
+    index = jnp.arange(n_labels, dtype=jnp.int32)
+    safe = jnp.where(theta > 0, theta, 1.0)
+
+    def insert(place: Array, step: tuple[Array, Array]) -> tuple[Array, None]:
+        i, u = step  # i labels are placed already
+        n = (i + 1).astype(jnp.float32)
+        moved = jnp.where(theta > 0, jnp.log1p(u * jnp.expm1(-n * safe)) / -safe, u * n)
+        up = jnp.clip(jnp.floor(moved).astype(jnp.int32), 0, i)
+        new = (i + 1 - up)[..., None]
+        place = place + ((index < i) & (place >= new)).astype(jnp.int32)
+        return jnp.where(index == i, new, place), None
+
+    start = jnp.zeros(centre.shape, jnp.int32)
+    place, _ = jax.lax.scan(insert, start, (index, uniform))  # of the i-th best of the centre
+    return take_in_order(place, 1 + ordering_from_ranks(centre))
+
+
+class MallowsFit(NamedTuple):
+    """Distributions fitted to groups of rankings."""
+
+    centre: Array  # int32 (n_groups, n_labels), permutations of 1..n_labels
+    mean_distance: Array  # float32 (n_groups,), of the completed rankings, weighted; 0: no weight
+    theta: Array  # float32 (n_groups,)
+    unseen: Array  # bool (n_groups, n_labels): no ranking of positive weight ranks the label
+
+
+@functools.partial(jax.jit, static_argnames="n_groups")
+def fit_groups(
+    positions: Array,  # float32 (n_samples, n_labels), NaN: missing
+    group: Array,  # int32 (n_samples,), 0..n_groups-1; others are left out
+    weight: Array,  # float32 (n_samples,), not negative
+    n_groups: int,
+) -> MallowsFit:
+    """Fit one distribution a group, all at once, by hard expectation-maximisation.
+
+    The centre starts as the generalised Borda ranking; then every partial ranking is completed,
+    from its original form, by `most_probable_extension`, and Borda's ranking of the completed ones
+    is the next centre, until nothing changes or for `MAX_ITERATIONS`. It may cycle: the last
+    counts. Exact maximum likelihood would take Kemeny's ranking, which is hard to find. A label
+    that no ranking of a group ranks gets the middle vote at the start, and is then put where the
+    centre has it; ``unseen`` tells which, for callers who know better. Complete rankings need no
+    second step. Cheng, Hühn and Hüllermeier 2009, Algorithm 1.
+
+    Costs O(n_samples n_labels^2) an iteration. Whole weights count exactly as copies.
+    """
+    used = (group >= 0) & (group < n_groups)
+    weight = jnp.where(used, weight, 0.0)
+    at = jnp.where(used, group, 0)
+
+    def total(values: Array) -> Array:  # (n_samples, ...) -> (n_groups, ...)
+        return jax.ops.segment_sum(values, at, n_groups)
+
+    return _fit(positions, weight, total, lambda centre: centre[at])
+
+
+@jax.jit
+def fit_tables(
+    positions: Array,  # float32 (n_queries, k, n_labels), NaN: missing
+    weight: Array,  # float32 (n_queries, k), not negative
+) -> MallowsFit:
+    """Fit one distribution to each table of k rankings; otherwise as `fit_groups`."""
+
+    def total(values: Array) -> Array:  # (n_queries, k, ...) -> (n_queries, ...)
+        return jnp.sum(values, axis=1)
+
+    return _fit(positions, weight, total, lambda centre: centre[:, None])
+
+
+def _fit(
+    positions: Array,
+    weight: Array,
+    total: Callable[[Array], Array],  # sums rankings over groups
+    spread: Callable[[Array], Array],  # gives each ranking the row of its group
+) -> MallowsFit:
+    n_labels = positions.shape[-1]
+
+    def complete(centre: Array) -> Array:
+        return most_probable_extension(positions, jnp.broadcast_to(spread(centre), positions.shape))
+
+    def improve(centre: Array) -> Array:
+        votes = (n_labels + 1 - complete(centre)).astype(jnp.float32)
+        return borda(total(weight[..., None] * votes))
+
+    start = borda(total(weight[..., None] * borda_votes(positions)))
+    known = jnp.logical_not(jnp.any(_undecided(positions) & (weight > 0)))
+    centre = _iterate(improve, start, known)
+    distance = kendall_distance(
+        complete(centre).astype(jnp.float32), spread(centre).astype(jnp.float32)
+    )
+    weight_sum = total(weight)
+    mean_distance = total(weight * distance) / jnp.where(weight_sum > 0, weight_sum, 1.0)
+    seen = total(jnp.where(jnp.isnan(positions), 0.0, weight[..., None])) > 0
+    return MallowsFit(centre, mean_distance, fit_dispersion(mean_distance, n_labels), ~seen)
+
+
+def _undecided(positions: Array) -> Array:  # bool (...), rankings that an extension would change
+    _, n_level = places(positions)
+    return jnp.any(n_level != 1, axis=-1)
+
+
+def _iterate(improve: Callable[[Array], Array], start: Array, known: Array) -> Array:
+    """Apply ``improve`` until nothing changes, at most `MAX_ITERATIONS` times.
+
+    Stops early where every row either rests or alternates between two centres, with the one of the
+    two that the last iteration, of even number, would give.
+    """
+
+    def goes_on(state: tuple[Array, Array, Array, Array]) -> Array:
+        older, old, new, n_done = state
+        rests = jnp.all(new == old, axis=-1) | jnp.all(new == older, axis=-1)
+        return (n_done < MAX_ITERATIONS) & jnp.logical_not(jnp.all(rests))
+
+    def step(state: tuple[Array, Array, Array, Array]) -> tuple[Array, Array, Array, Array]:
+        _, old, new, n_done = state
+        return old, new, improve(new), n_done + 1
+
+    # Complete rankings give back the start: there is nothing to do.
+    nothing = jnp.where(known, start, jnp.zeros_like(start))
+    _, old, new, n_done = jax.lax.while_loop(
+        goes_on, step, (nothing, nothing, start, jnp.zeros((), jnp.int32))
+    )
+    return jnp.where(n_done % 2 == 0, new, old)
+
+
+def _floats(values: Any) -> tuple[Any, Any]:
+    if isinstance(values, jax.Array):
+        return jnp, values if jnp.issubdtype(values.dtype, jnp.floating) else values.astype(
+            jnp.float32
+        )
+    values = np.asarray(values)
+    return np, values if values.dtype.kind == "f" else values.astype(np.float64)
+
+
+def _inverse_expm1(xp: Any, x: Any) -> Any:
+    """Return 1 / (e^x - 1), as e^-x / (1 - e^-x): nothing overflows."""
+    safe = xp.where(x > 0, x, xp.ones_like(x))
+    return xp.exp(-safe) / -xp.expm1(-safe)
+
+
+def _regular(xp: Any, x: Any) -> Any:
+    """Return 1 / (e^x - 1) - 1 / x, without cancellation near 0."""
+    small = x < 0.5
+    inside = xp.where(small, x, xp.zeros_like(x))
+    series = xp.zeros_like(x)
+    for coefficient in reversed(_SERIES):
+        series = series * inside * inside + coefficient
+    outside = xp.where(small, xp.ones_like(x), x)
+    return xp.where(small, series * inside - 0.5, _inverse_expm1(xp, outside) - 1 / outside)
