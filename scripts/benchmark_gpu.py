@@ -83,14 +83,14 @@ def loop_ranks(forest, features) -> np.ndarray:
 def on_device(ranker, features):
     """Return a function that ranks rows which are on the device already, and their number."""
     from lrrf_jax.learners.batching import TILE
-    from lrrf_jax.learners.lr_rf_prediction import lr_rf_ranks
+    from lrrf_jax.learners.forest_prediction import forest_ranks
     from lrrf_jax.trees.inference import make_ready
 
     n_rows = max(TILE, len(features) // TILE * TILE)
     rows = jax.device_put(np.resize(features, (n_rows, features.shape[1])))
     ready = make_ready(ranker.forest_)
     static = {"n_labels": len(ranker.labels_), "aggregation": ranker.aggregation_}
-    return lambda: lr_rf_ranks(ready, rows, **static), n_rows
+    return lambda: forest_ranks(ready, rows, **static), n_rows
 
 
 def with_awkward_values(features, forest, seed: int = 2):

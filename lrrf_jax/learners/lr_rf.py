@@ -2,8 +2,8 @@
 
 Zhou and Qiu, "Random forest for label ranking", 2018. Trees split on the top label as a class
 (TLAC) or another criterion; each leaf keeps one consensus of the rankings in it; a row gets the
-consensus of its leaves over the trees. The pure functions are in ``lr_rf_config``,
-``lr_rf_samples``, ``lr_rf_growth`` and ``lr_rf_prediction``; here is what users meet.
+consensus of its leaves over the trees. The pure functions are in ``forest_config``,
+``forest_samples``, ``forest_growth`` and ``forest_prediction``; here is what users meet.
 """
 
 import dataclasses
@@ -18,15 +18,14 @@ from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError, require_integer
 from lrrf_jax.learners import forest_views
 from lrrf_jax.learners._table import TrainingTable
-from lrrf_jax.learners.base import LabelRanker
-from lrrf_jax.learners.lr_rf_config import LRRFConfig, resolve_config
-from lrrf_jax.learners.lr_rf_growth import LRRFParams, fit_lr_rf
-from lrrf_jax.learners.lr_rf_prediction import ReadyForests, lr_rf_ranks, lr_rf_scores
+from lrrf_jax.learners.forest_config import ForestConfig, resolve_config
+from lrrf_jax.learners.forest_growth import ForestParams, fit_forest
+from lrrf_jax.learners.forest_ranker import ForestLabelRanker
 from lrrf_jax.trees import mesh
-from lrrf_jax.trees.forest import Forest, invariant_violation
+from lrrf_jax.trees.forest import Forest
 
 
-class RandomForestLabelRanker(LabelRanker):
+class RandomForestLabelRanker(ForestLabelRanker):
     """Random forest for label ranking (LR-RF), Zhou and Qiu 2018.
 
     Parameters
@@ -108,8 +107,6 @@ class RandomForestLabelRanker(LabelRanker):
     """
 
     name = "lr-rf"
-    params_type = LRRFParams
-    config_type = LRRFConfig
 
     def __init__(
         self,
@@ -207,7 +204,7 @@ class RandomForestLabelRanker(LabelRanker):
 
     def _fit(
         self, key: Any, table: TrainingTable, checkpoint: Any = None
-    ) -> tuple[LRRFParams, LRRFConfig]:
+    ) -> tuple[ForestParams, ForestConfig]:
         config = resolve_config(self, table)
         first_trees, importances = None, 0.0
         if self.warm_start and hasattr(self, "params_"):
@@ -217,7 +214,7 @@ class RandomForestLabelRanker(LabelRanker):
             params = self.params_
         else:
             with forest_views.progress(self.verbose, config.n_trees) as on_trees:
-                params, _ = fit_lr_rf(
+                params, _ = fit_forest(
                     key,
                     table,
                     config,
@@ -245,7 +242,7 @@ class RandomForestLabelRanker(LabelRanker):
             return int.from_bytes(mesh.of_first_process(seed.to_bytes(4)))
         return seed
 
-    def _kept_trees(self, config: LRRFConfig, table: TrainingTable) -> Forest:
+    def _kept_trees(self, config: ForestConfig, table: TrainingTable) -> Forest:
         """Trees of the last fit, which more are added to."""
         if not hasattr(self, "_training_features"):
             raise InputError(
@@ -264,35 +261,6 @@ class RandomForestLabelRanker(LabelRanker):
                 f"is {config.n_trees}. Set warm_start=False to start afresh."
             )
         return self.params_.forest
-
-    # ------------------------------------------------------------------------------- predict
-    def _forget_derived(self) -> None:
-        super()._forget_derived()
-        self.__dict__.pop("_ready", None)
-
-    def _ready_forests(self) -> ReadyForests:
-        if "_ready" not in self.__dict__:
-            self._ready = ReadyForests(self.params_.forest)
-        return self._ready
-
-    def _ranks(self, features: NDArray) -> Any:
-        return self._ready_forests().apply(lr_rf_ranks, features, **self._static())
-
-    def _scores(self, features: NDArray) -> Any:
-        return self._ready_forests().apply(lr_rf_scores, features, **self._static())
-
-    def _static(self) -> dict[str, Any]:
-        return {"n_labels": self.config_.n_labels, "aggregation": self.config_.aggregation}
-
-    def apply(self, X: Any) -> NDArray:
-        """Leaf that each row reaches in each tree.
-
-        Returns
-        -------
-        int32 (n_samples, n_estimators)
-            0 .. 2**max_depth - 1, leaves of the complete tree from left to right.
-        """
-        return forest_views.leaves(self._features(X), self._ready_forests().on_one())
 
     def neighbors(self, X: Any, k: int = 5) -> tuple[NDArray, NDArray]:
         """Training rows that share leaves with each row, as the paper retrieves them.
@@ -329,18 +297,6 @@ class RandomForestLabelRanker(LabelRanker):
             self.config_.bootstrap,
         )
 
-    # ------------------------------------------------------------------------------- fitted
-    @property
-    def forest_(self) -> Forest:
-        """The fitted trees."""
-        return self.params_.forest
-
-    @property
-    def feature_importances_(self) -> NDArray:
-        """Mean share of the impurity that splits on each feature took away."""
-        total = np.asarray(self.params_.importances, np.float64)
-        return total / total.sum() if total.sum() > 0 else total
-
     def _extra_header(self) -> dict[str, Any]:
         return {"aggregation": self.aggregation_, "oob_score": getattr(self, "oob_score_", None)}
 
@@ -348,14 +304,3 @@ class RandomForestLabelRanker(LabelRanker):
         self.aggregation_ = self.config_.aggregation
         if extra.get("oob_score") is not None:
             self.oob_score_ = float(extra["oob_score"])
-
-    def _check_params(self, params: LRRFParams) -> str | None:
-        if params.importances.shape != (self.n_features_in_,):
-            return f"importances have shape {params.importances.shape}"
-        n_labels = len(self.labels_)
-        two_step = self.config_.aggregation in ("two-step", "one-step")
-        n_outputs = n_labels if two_step else n_labels * (n_labels - 1) // 2
-        problem = invariant_violation(params.forest, self.n_features_in_)
-        if problem is None and params.forest.n_outputs != n_outputs:
-            problem = f"leaves hold {params.forest.n_outputs} numbers, not {n_outputs}"
-        return problem

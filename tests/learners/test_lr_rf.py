@@ -22,9 +22,9 @@ from lrrf_jax import InputError, ModelFileError, RandomForestLabelRanker
 from lrrf_jax.datasets import delete_labels, load
 from lrrf_jax.learners import base, batching, forest_views
 from lrrf_jax.learners.fixed_point import integer_weights, largest_scale
-from lrrf_jax.learners.lr_rf_config import CRITERIA
-from lrrf_jax.learners.lr_rf_prediction import lr_rf_ranks
-from lrrf_jax.learners.lr_rf_samples import _require_numbered_cells
+from lrrf_jax.learners.forest_config import CRITERIA
+from lrrf_jax.learners.forest_prediction import forest_ranks
+from lrrf_jax.learners.forest_samples import _require_numbered_cells
 from lrrf_jax.rankings.statistics import label_at_position
 from tests import oracles
 from tests.tree_oracles import walk
@@ -173,14 +173,14 @@ def test_any_mix_of_batch_sizes_needs_few_programs(fitted):
     distinct |= {size for n in range(1, 3000) for size in batching.batch_sizes(n)}
     assert distinct == set(batching.PROGRAM_SIZES)
     assert len(distinct) <= 12
-    before = lr_rf_ranks._cache_size()
+    before = forest_ranks._cache_size()
     for n in (1, 2, 3, 65, 70, 100, 500, 1000):
         fitted.predict(np.repeat(X, 7, axis=0)[:n])
-    assert lr_rf_ranks._cache_size() - before <= 3
+    assert forest_ranks._cache_size() - before <= 3
     fitted.predict(X[:99])
-    after = lr_rf_ranks._cache_size()
+    after = forest_ranks._cache_size()
     RandomForestLabelRanker(**(SMALL | {"random_state": 5})).fit(X[:140], Y[:140]).predict(X[:99])
-    assert lr_rf_ranks._cache_size() == after  # another forest of like size: no new program
+    assert forest_ranks._cache_size() == after  # another forest of like size: no new program
 
 
 @pytest.mark.parametrize("n_threads", [1, 2, 16])
@@ -233,10 +233,10 @@ def test_compile_prepares_the_sizes_that_threads_will_ask_for(fitted, monkeypatc
 
 def test_after_compile_no_call_compiles(fitted):
     assert fitted.compile([3, 100]) is fitted
-    ready = lr_rf_ranks._cache_size()
+    ready = forest_ranks._cache_size()
     for n in (2, 8, 33, 100, 128):
         assert len(fitted.predict(X[:n])) == n
-    assert lr_rf_ranks._cache_size() == ready
+    assert forest_ranks._cache_size() == ready
     with pytest.raises(InputError, match="batch_sizes must be a whole number 1 or more; it is 0"):
         fitted.compile([0])
 

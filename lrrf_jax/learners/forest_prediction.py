@@ -19,7 +19,7 @@ from lrrf_jax.trees.xla import COMPILER_OPTIONS
 @functools.partial(
     jax.jit, static_argnames=("n_labels", "aggregation"), compiler_options=COMPILER_OPTIONS
 )
-def lr_rf_ranks(
+def forest_ranks(
     forest: ReadyForest, features: Array, *, n_labels: int, aggregation: str
 ) -> Array:  # int32 (n_samples, n_labels)
     """Rank the labels of each row."""
@@ -34,10 +34,10 @@ def lr_rf_ranks(
 @functools.partial(
     jax.jit, static_argnames=("n_labels", "aggregation"), compiler_options=COMPILER_OPTIONS
 )
-def lr_rf_scores(
+def forest_scores(
     forest: ReadyForest, features: Array, *, n_labels: int, aggregation: str
 ) -> Array:  # float32 (n_samples, n_labels)
-    """Score the labels of each row in the order of :func:`lr_rf_ranks`."""
+    """Score the labels of each row in the order of :func:`forest_ranks`."""
     n_trees = forest.leaf_slot.shape[0]
     return map_tiles(
         lambda rows: scores_of_sums(sum_over_trees(forest, rows), n_labels, aggregation, n_trees),
@@ -54,7 +54,7 @@ def on_row_shards(
     forest: ReadyForest,  # on every device
     features: Array,  # float32 (n_devices * n_samples, n_features), spread over the mesh
     *,
-    function: Any,  # lr_rf_ranks or lr_rf_scores
+    function: Any,  # forest_ranks or forest_scores
     n_labels: int,
     aggregation: str,
     line: Mesh,
@@ -92,7 +92,7 @@ class ReadyForests:
         return self._ready[devices]
 
     def apply(self, function: Any, features: NDArray, **static: Any) -> Any:
-        """Apply ``lr_rf_ranks`` or ``lr_rf_scores`` to a block of rows.
+        """Apply ``forest_ranks`` or ``forest_scores`` to a block of rows.
 
         Where it has more than one tile, whole tiles are spread over the devices of this process.
         """

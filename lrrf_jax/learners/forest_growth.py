@@ -15,8 +15,8 @@ from lrrf_jax._typing import AnyArray, Array, NDArray
 from lrrf_jax._validation import InputError
 from lrrf_jax.learners._table import TrainingTable
 from lrrf_jax.learners.checkpoints import Checkpoint
-from lrrf_jax.learners.lr_rf_config import LRRFConfig
-from lrrf_jax.learners.lr_rf_samples import growth_samples
+from lrrf_jax.learners.forest_config import ForestConfig
+from lrrf_jax.learners.forest_samples import growth_samples
 from lrrf_jax.trees import mesh
 from lrrf_jax.trees.blocks import Grown, grow_blocks, join, join_grown
 from lrrf_jax.trees.forest import Forest, is_split
@@ -24,23 +24,23 @@ from lrrf_jax.trees.forest import Forest, is_split
 _MEMORY_BUDGET = 2**30
 
 
-class LRRFParams(NamedTuple):
+class ForestParams(NamedTuple):
     """What a fitted forest is made of."""
 
     forest: Forest
     importances: AnyArray  # float32 (n_features,)
 
 
-def fit_lr_rf(
+def fit_forest(
     key: Array,
     table: TrainingTable,
-    config: LRRFConfig,
+    config: ForestConfig,
     first_trees: Forest | None = None,
     *,
     memory_budget: int | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     on_trees: Callable[[int], None] = lambda n_grown: None,
-) -> tuple[LRRFParams, NDArray]:
+) -> tuple[ForestParams, NDArray]:
     """Grow the forest; ``first_trees`` of an earlier call with the same key are kept.
 
     Neither the devices, nor the memory, nor the checkpoint change a byte of it. Where the devices
@@ -62,13 +62,13 @@ def fit_lr_rf(
     grown = _grow(key, table, config, n_first, memory_budget, saved, on_trees)
     importances = _importances(grown.forest, grown.gain, n_features)
     forest = grown.forest if first_trees is None else join(first_trees, grown.forest)
-    return LRRFParams(forest, importances), grown.gain
+    return ForestParams(forest, importances), grown.gain
 
 
 def _grow(
     key: Array,
     table: TrainingTable,
-    config: LRRFConfig,
+    config: ForestConfig,
     first_tree: int,
     memory_budget: int | None,
     saved: Checkpoint | None,
@@ -100,7 +100,7 @@ def _grow(
     return join_grown(*parts)
 
 
-def describe_fit(key: Array, table: TrainingTable, config: LRRFConfig) -> dict[str, Any]:
+def describe_fit(key: Array, table: TrainingTable, config: ForestConfig) -> dict[str, Any]:
     """Name all that trees depend on beside their numbers; JSON can hold it."""
     settings = dataclasses.asdict(config)
     del settings["n_trees"]

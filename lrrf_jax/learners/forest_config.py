@@ -16,7 +16,7 @@ CRITERIA = ("tlac", "rac", "pairwise", "positions")
 
 
 @dataclasses.dataclass(frozen=True)
-class LRRFConfig:
+class ForestConfig:
     """Settings of a fitted forest; ``aggregation`` is never "auto" here."""
 
     n_labels: int
@@ -33,7 +33,7 @@ class LRRFConfig:
     max_thresholds: int
 
 
-def resolve_config(ranker: Any, table: TrainingTable) -> LRRFConfig:
+def resolve_config(ranker: Any, table: TrainingTable) -> ForestConfig:
     """Check the parameters of a ranker and settle what "auto" and the like stand for."""
     require_integer(ranker.n_estimators, "n_estimators", 1)
     require_choice(ranker.criterion, "criterion", CRITERIA)
@@ -53,7 +53,7 @@ def resolve_config(ranker: Any, table: TrainingTable) -> LRRFConfig:
     if aggregation == "auto":
         aggregation = "two-step" if table.complete else "kemeny"
     n_samples, n_features = table.features.shape
-    return LRRFConfig(
+    return ForestConfig(
         n_labels=table.positions.shape[1],
         n_trees=int(ranker.n_estimators),
         criterion=ranker.criterion,

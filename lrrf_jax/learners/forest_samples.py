@@ -9,7 +9,7 @@ from lrrf_jax._validation import InputError
 from lrrf_jax.learners._table import TrainingTable
 from lrrf_jax.learners.fixed_point import integer_weights, largest_scale
 from lrrf_jax.learners.forest_aggregation import leaf_statistics
-from lrrf_jax.learners.lr_rf_config import LRRFConfig
+from lrrf_jax.learners.forest_config import ForestConfig
 from lrrf_jax.rankings.pairwise import pair_signs
 from lrrf_jax.rankings.statistics import label_at_position, ranking_classes
 from lrrf_jax.trees.binning import bin_features, candidate_thresholds
@@ -26,7 +26,7 @@ from lrrf_jax.trees.xla import bucket_size
 
 
 def growth_samples(
-    table: TrainingTable, config: LRRFConfig, histogram_bytes: int = 2**29
+    table: TrainingTable, config: ForestConfig, histogram_bytes: int = 2**29
 ) -> tuple[Samples, GrowthConfig, Any]:
     """Turn a training table into what the grower sums; also the function from sums to leaves."""
     n_samples, n_features = table.features.shape
@@ -89,7 +89,7 @@ def _require_numbered_cells(n_rows: int, n_columns: int) -> None:
 
 
 def _growth_statistic(
-    positions: NDArray, weighted: bool, config: LRRFConfig
+    positions: NDArray, weighted: bool, config: ForestConfig
 ) -> tuple[Any, Criterion]:
     n_labels = config.n_labels
     missing = np.isnan(positions)
