@@ -60,6 +60,12 @@ class ConsensusLabelRanker(LabelRanker):
     def _fit(self, key: Any, table: TrainingTable) -> tuple[ConsensusParams, ConsensusConfig]:
         return fit_consensus(table), ConsensusConfig(table.positions.shape[1])
 
+    def _check_params(self, params: ConsensusParams) -> str | None:
+        vote, n_labels = params.mean_vote, len(self.labels_)
+        if vote.shape != (n_labels,) or not np.isfinite(vote).all():
+            return f"mean_vote must hold {n_labels} finite numbers"
+        return None
+
     def _ranks(self, features: NDArray) -> Any:
         return consensus_rows(self.params_.mean_vote, features, of_ranks=True)
 
