@@ -152,7 +152,7 @@ def test_the_seed_is_the_random_state_unless_that_is_set(lrrf, toy, tmp_path, ty
 @pytest.mark.parametrize(
     ("arguments", "fragment"),
     [
-        (("--learner", "lr-fr"), "there is no learner 'lr-fr'; there are lr-rf, default"),
+        (("--learner", "lr-fr"), f"there is no learner 'lr-fr'; there are {', '.join(LEARNERS)}"),
         (("--learner", "lr-rf,default"), "a model has one learner"),
         (("--seed", "-1"), "--seed"),
         (("--convention", "ranks"), "--convention"),

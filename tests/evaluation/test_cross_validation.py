@@ -230,7 +230,7 @@ def test_the_result_tells_what_was_done_and_cannot_be_changed():
         ({"missing": -0.1}, "missing must be a probability"),
         ({"missing": float("nan")}, "missing must be a probability"),
         ({"protocol": "authors"}, "protocol must be one of 'delete-once'; it is 'authors'"),
-        ({"learner": "lr-fr"}, "no learner 'lr-fr'; there are lr-rf, default"),
+        ({"learner": "lr-fr"}, f"no learner 'lr-fr'; there are {', '.join(LEARNERS)}"),
         ({"learner": RandomForestLabelRanker}, "learner must be an estimator .*names lr-rf"),
         ({"learner": 3}, "learner must be an estimator"),
         ({"X": X[:5]}, "one row for each row of X; X has 5, y has 23"),
