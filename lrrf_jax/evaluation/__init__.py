@@ -1,5 +1,39 @@
-"""How well learners do: cross-validation with the same folds for every learner."""
+"""How well learners do: cross-validation with the same folds for every learner, and its tests."""
 
 from lrrf_jax.evaluation.cross_validation import CrossValidation, cross_validate
+from lrrf_jax.evaluation.published import (
+    PublishedTest,
+    published_ranks,
+    published_table,
+    published_test,
+)
+from lrrf_jax.evaluation.score_table import ScoreTable, rank_table
+from lrrf_jax.evaluation.significance import (
+    AgainstControl,
+    Friedman,
+    Nemenyi,
+    average_ranks,
+    bonferroni_dunn,
+    friedman,
+    holm,
+    nemenyi,
+)
 
-__all__ = ["CrossValidation", "cross_validate"]
+__all__ = [
+    "AgainstControl",
+    "CrossValidation",
+    "Friedman",
+    "Nemenyi",
+    "PublishedTest",
+    "ScoreTable",
+    "average_ranks",
+    "bonferroni_dunn",
+    "cross_validate",
+    "friedman",
+    "holm",
+    "nemenyi",
+    "published_ranks",
+    "published_table",
+    "published_test",
+    "rank_table",
+]
