@@ -31,6 +31,8 @@ class ForestConfig:
     bootstrap: bool
     aggregation: str
     max_thresholds: int
+    n_cuts: int = 1  # thresholds a feature of the splitters "width" and "frequency"
+    patience: float = 0.98  # of the criterion "similarity"
 
 
 def resolve_config(ranker: Any, table: TrainingTable) -> ForestConfig:

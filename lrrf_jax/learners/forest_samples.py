@@ -10,19 +10,13 @@ from lrrf_jax.learners._table import TrainingTable
 from lrrf_jax.learners.fixed_point import integer_weights, largest_scale
 from lrrf_jax.learners.forest_aggregation import leaf_statistics
 from lrrf_jax.learners.forest_config import ForestConfig
-from lrrf_jax.rankings.pairwise import pair_signs
-from lrrf_jax.rankings.statistics import label_at_position, ranking_classes
+from lrrf_jax.learners.forest_criteria import growth_statistic
 from lrrf_jax.trees.binning import bin_features, candidate_thresholds
-from lrrf_jax.trees.criterion import (
-    DENSE_CLASSES,
-    ClassEntropy,
-    Criterion,
-    SparseClassEntropy,
-    Variance,
-)
 from lrrf_jax.trees.growth import GrowthConfig, Samples
 from lrrf_jax.trees.sample_bins import pack_bins
 from lrrf_jax.trees.xla import bucket_size
+
+_SUM_PAIRS = ("dispersion", "theta")  # criteria that sum the number of pairs of a ranking
 
 
 def growth_samples(
@@ -43,14 +37,19 @@ def growth_samples(
     complete = np.arange(1, config.n_labels + 1, dtype=np.float32)
     positions = np.tile(complete, (n_rows, 1))
     positions[:n_samples] = table.positions
-    stat, criterion = _growth_statistic(positions, table.weight is not None, config)
     if table.weight is None:
         weight, weight_scale = np.ones(n_samples, np.int32), 1.0
-        room = largest_scale(n_samples, config.n_labels + 1)
     else:
         # A quarter of what an int32 holds, for chance may draw a heavy row many times.
-        weight, weight_scale = integer_weights(table.weight, 2**29 // (config.n_labels + 1))
-        room = largest_scale(float(weight.sum()), config.n_labels + 1)
+        most = config.n_labels + 1
+        if config.criterion in _SUM_PAIRS:
+            most = max(most, config.n_labels * (config.n_labels - 1) // 2)
+        weight, weight_scale = integer_weights(table.weight, 2**29 // most)
+    total_weight = float(weight.sum(dtype=np.int64))
+    stat, criterion = growth_statistic(
+        positions, config, total_weight, None if table.weight is None else weight_scale
+    )
+    room = largest_scale(total_weight, config.n_labels + 1)
     leaf_stat, leaf_value = leaf_statistics(positions, config.aggregation, room, weight_scale)
     bins = bin_features(padded(table.features, np.float32), thresholds)
     samples = Samples(
@@ -69,6 +68,7 @@ def growth_samples(
         n_bins=thresholds.shape[1] + 1,
         has_missing=bool(np.isnan(table.features).any()),
         splitter=config.splitter,
+        n_cuts=config.n_cuts,
         min_samples_split=config.min_samples_split,
         min_samples_leaf=config.min_samples_leaf,
         bootstrap=config.bootstrap,
@@ -86,39 +86,3 @@ def _require_numbered_cells(n_rows: int, n_columns: int) -> None:
             f"{n_columns} columns are {n_rows * n_columns}. Train on a sample of the rows, of at "
             f"most {2**31 // n_columns * 15 // 16}."
         )
-
-
-def _growth_statistic(
-    positions: NDArray, weighted: bool, config: ForestConfig
-) -> tuple[Any, Criterion]:
-    n_labels = config.n_labels
-    missing = np.isnan(positions)
-    if config.criterion == "tlac":
-        n_stages = n_labels if config.purity == "ranking" else 1
-        # Of complete rankings the last place follows from the others.
-        n_stages = min(n_stages, max(1, n_labels - 1))
-        stat = np.asarray(label_at_position(positions))[:, :n_stages]
-        # Samples without a class carry no weight, so counts are sums of weights only where every
-        # one has a class.
-        return stat, ClassEntropy(n_labels, n_stages, separate_count=weighted)
-    if config.criterion == "rac":
-        classes, n_classes = ranking_classes(positions)
-        stat = classes[:, None]
-        # Rounded up, so that the folds of one table share a program.
-        if n_classes <= DENSE_CLASSES:
-            n_classes = max(8, 1 << (n_classes - 1).bit_length())
-            return stat, ClassEntropy(n_classes, separate_count=weighted)
-        return stat, SparseClassEntropy(len(positions), separate_count=weighted)
-    if config.criterion == "pairwise":
-        signs = np.asarray(pair_signs(positions), np.int32)
-        masked = bool((signs == 0).any())
-        if masked:
-            signs = np.concatenate([signs, np.abs(signs)], axis=1)
-        n_pairs = n_labels * (n_labels - 1) // 2
-        return signs, Variance(n_pairs, masked, separate_count=weighted, signs=True)
-    # Twice the position minus the middle: integers, also for the mean places of tied labels.
-    values = np.where(missing, 0, 2 * positions - (n_labels + 1)).astype(np.int32)
-    masked = bool(missing.any())
-    if masked:
-        values = np.concatenate([values, (~missing).astype(np.int32)], axis=1)
-    return values, Variance(n_labels, masked, separate_count=weighted)

@@ -7,10 +7,16 @@ largest sum of its children's scores.
 
 ``ClassEntropy``        one class a sample; Shannon entropy in bits, dense class counts
 ``SparseClassEntropy``  the same for many classes, counted only where a node holds them
+``SimilarityEntropy``   that, times the logarithm of how alike the classes are
 ``Variance``            a vector a sample; variance summed over its components, masked if asked
+
+Those of votes on pairs are in :mod:`lrrf_jax.trees.pair_criterion`.
 """
 
+import abc
 import dataclasses
+from collections.abc import Callable
+from typing import Any
 
 import jax.numpy as jnp
 from jax import lax
@@ -31,22 +37,30 @@ def product(a: Array, b: Array, zero: Array) -> Array:  # float32
     return lax.bitcast_convert_type(bits, jnp.float32)
 
 
-def xlog2x(
-    counts: Array,  # integers, not negative
+def log2_of(
+    number: Array,  # float32, positive and normal
     zero: Array,
 ) -> Array:  # float32
-    """``x log2 x`` of counts, 0 at 0, from the exponent bits and a polynomial of the mantissa.
+    """Logarithm from the exponent bits and a polynomial of the mantissa.
 
-    The error of the logarithm is below 1e-5 and none at powers of two; ``jnp.log2`` is slower,
-    and its last bits differ between devices.
+    The error is below 1e-5, and none at powers of two; ``jnp.log2`` is slower, and its last bits
+    differ between devices.
     """
-    number = counts.astype(jnp.float32)
-    bits = lax.bitcast_convert_type(jnp.maximum(number, 1.0), jnp.int32)
+    bits = lax.bitcast_convert_type(number, jnp.int32)
     mantissa = lax.bitcast_convert_type(bits & 0x7FFFFF | 0x3F800000, jnp.float32) - 1.0
     log = jnp.zeros_like(mantissa)
     for coefficient in _LOG2_COEFFICIENTS:
         log = product(mantissa, coefficient + log, zero)
-    return product(number, ((bits >> 23) - 127).astype(jnp.float32) + log, zero)
+    return ((bits >> 23) - 127).astype(jnp.float32) + log
+
+
+def xlog2x(
+    counts: Array,  # integers, not negative
+    zero: Array,
+) -> Array:  # float32
+    """``x log2 x`` of counts, 0 at 0."""
+    number = counts.astype(jnp.float32)
+    return product(number, log2_of(jnp.maximum(number, 1.0), zero), zero)
 
 
 # log2(1 + y) ~ y (c6 + y (c5 + ...)): least-maximum fit on [0, 1) that is exact at both ends.
@@ -69,13 +83,18 @@ def _at(sums: Array, index: int | Array) -> Array:
     return lax.dynamic_index_in_dim(sums, index, axis=sums.ndim - 2, keepdims=False)
 
 
-def _sum_terms(n_terms: int, term, shape: tuple[int, ...]) -> Array:
-    """Sum ``term(k)``, each float32 of ``shape``, for k in 0..n_terms-1.
+def sum_terms(
+    n_terms: int,
+    term: Callable[[Any], Array],  # of an int, or of an int32 () in a loop
+    shape: tuple[int, ...],
+    dtype: Any = jnp.float32,
+) -> Array:
+    """Sum ``term(k)``, each of ``shape`` and ``dtype``, for k in 0..n_terms-1.
 
     A loop rather than a reduction over an axis, so that XLA:CPU vectorises over the lanes; in
     blocks, so that many labels do not make a long program.
     """
-    total = jnp.zeros(shape, jnp.float32)
+    total = jnp.zeros(shape, dtype)
     n_blocks = n_terms // _UNROLLED_TERMS if n_terms > 2 * _UNROLLED_TERMS else 0
 
     def add_block(block, total):
@@ -115,7 +134,7 @@ class ClassEntropy:
         """Minus entropy in bits, times weight; sums int32 (..., n_stats, n_lanes) -> float32."""
         counts = sums[..., : self.n_classes, :]
         shape = (*sums.shape[:-2], sums.shape[-1])
-        terms = _sum_terms(self.n_classes, lambda k: xlog2x(_at(counts, k), zero), shape)
+        terms = sum_terms(self.n_classes, lambda k: xlog2x(_at(counts, k), zero), shape)
         return terms - xlog2x(counts.sum(-2, dtype=counts.dtype), zero)
 
 
@@ -124,15 +143,85 @@ class SparseClassEntropy:
     """:class:`ClassEntropy` of one stage for many classes.
 
     A class is counted only in the nodes that hold it: each (node, class) pair that exists has
-    one *group*, and there are never more of them than samples.
+    one *group*, and there are never more of them than samples. ``n log2 n`` of counts is summed
+    as multiples of ``2**-scale_bits``.
     """
 
     n_classes: int
-    separate_count: bool = False
+    scale_bits: int = 10
 
 
 @dataclasses.dataclass(frozen=True)
-class Variance:
+class SimilarityEntropy(SparseClassEntropy):
+    """Entropy of the classes times minus the logarithm of how alike samples and classes are.
+
+    Samples come as int32 (n_samples, 1 + n_signs): a class, and the signs, -1, 0 or 1, that all
+    samples of the class have. Alike is (1 + mean of the products of the signs) / 2, over every
+    distinct class and every sample of the node; with ``masked`` zeros are left out of the mean.
+    Splits have to pass the description-length test of Fayyad and Irani (1993), which counts the
+    distinct classes, and samples as their weight in ``weight_unit``.
+    """
+
+    n_signs: int = 0
+    masked: bool = False
+    weight_unit: float = 1.0
+
+
+class VectorCriterion(abc.ABC):
+    """A criterion whose samples are vectors of integers, summed component by component.
+
+    The sums have a row for each column of a sample, then, where ``weight_row``, their weight,
+    and where ``count_row``, their number.
+    """
+
+    separate_count: bool
+    masked: bool
+    weight_row: bool
+    signs: bool  # opposite signs in the leading `n_signs` columns are all disagreement there is
+
+    @property
+    @abc.abstractmethod
+    def n_columns(self) -> int:
+        """Columns of a sample."""
+
+    @property
+    @abc.abstractmethod
+    def n_signs(self) -> int:
+        """Leading columns of which opposite signs mean disagreement."""
+
+    @abc.abstractmethod
+    def score(self, sums: Array, zero: Array) -> Array:
+        """Purity score of groups; sums int32 (..., n_stats, n_lanes) -> float32."""
+
+    @property
+    def count_row(self) -> bool:
+        """Whether the number of samples is kept apart from their weight."""
+        return self.separate_count or not self.weight_row
+
+    @property
+    def n_stats(self) -> int:
+        """Rows of the sums."""
+        return self.n_columns + self.weight_row + self.count_row
+
+    def at(self, sums: Array, index: int | Array) -> Array:
+        """One row of the sums, int32 (..., n_lanes)."""
+        return _at(sums, index)
+
+    def count(self, sums: Array) -> Array:
+        """Count the samples in a group, for the least sizes of nodes and leaves."""
+        return sums[..., -1, :]
+
+    def weight(self, sums: Array) -> Array:
+        """Weigh the samples in a group."""
+        return sums[..., self.n_columns, :] if self.weight_row else self.count(sums)
+
+    def accepts(self, score: Array, parent_score: Array, weight: Array) -> Array | None:
+        """Whether the best split of each node is to be made; ``None``: always."""
+        return None
+
+
+@dataclasses.dataclass(frozen=True)
+class Variance(VectorCriterion):
     """Variance of a vector, summed over its components.
 
     Samples come as int32 (n_samples, n_values) vectors. With ``masked`` each component has its
@@ -147,33 +236,34 @@ class Variance:
     signs: bool = False
 
     @property
-    def n_stats(self) -> int:
-        """Rows of the sums: values, observations (or the weight of all), then the count."""
-        return self.n_values + self._n_observed + (self.masked or self.separate_count)
+    def weight_row(self) -> bool:  # type: ignore[override]
+        """Whether all components have the same observations."""
+        return not self.masked
 
     @property
-    def _n_observed(self) -> int:
-        return self.n_values if self.masked else 1
+    def n_columns(self) -> int:
+        """Columns of a sample."""
+        return self.n_values * (1 + self.masked)
 
-    def count(self, sums: Array) -> Array:
-        """Count the samples in a group, for the least sizes of nodes and leaves."""
-        return sums[..., -1, :]
+    @property
+    def n_signs(self) -> int:
+        """Leading columns of which opposite signs mean disagreement."""
+        return self.n_values
 
     def score(self, sums: Array, zero: Array) -> Array:
         """Sum of (sum of values)^2 / observations; int32 (..., n_stats, n_lanes) -> float32."""
-        observed = sums[..., self.n_values : self.n_values + self._n_observed, :]
 
         def term(k):
             value = _at(sums, k).astype(jnp.float32)
             if self.masked:
-                mean = value / jnp.maximum(_at(observed, k), 1).astype(jnp.float32)
-                return product(value, mean, zero)
+                observed = jnp.maximum(_at(sums, self.n_values + k), 1).astype(jnp.float32)
+                return product(value, value / observed, zero)
             return product(value, value, zero)
 
-        total = _sum_terms(self.n_values, term, (*sums.shape[:-2], sums.shape[-1]))
+        total = sum_terms(self.n_values, term, (*sums.shape[:-2], sums.shape[-1]))
         if self.masked:
             return total
-        return total / jnp.maximum(_at(observed, 0), 1).astype(jnp.float32)
+        return total / jnp.maximum(self.weight(sums), 1).astype(jnp.float32)
 
 
-Criterion = ClassEntropy | SparseClassEntropy | Variance
+Criterion = ClassEntropy | SparseClassEntropy | VectorCriterion

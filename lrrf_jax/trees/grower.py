@@ -24,6 +24,7 @@ from lrrf_jax.trees.growth import Draw, GrowthConfig, Lottery, Samples, Splits
 from lrrf_jax.trees.level_search import Plan, make_plan, search_level
 from lrrf_jax.trees.level_slots import Drawn, Nodes, class_in_stage, open_slots
 from lrrf_jax.trees.sample_bins import SampleBins, bin_of_feature, fetch_bins
+from lrrf_jax.trees.sorted_search import FeatureOrder, sort_samples
 from lrrf_jax.trees.sparse_classes import split_groups
 from lrrf_jax.trees.xla import fusion_barrier, take
 
@@ -70,13 +71,16 @@ def grow_trees(
             gain=jnp.zeros(n_nodes, jnp.float32),
         ),
     )
+    sample_bins = fetch_bins(samples, draw, config.n_features)
+    sparse = isinstance(config.criterion, SparseClassEntropy)
     level = lax.while_loop(
         lambda level: (level.depth < depth) & level.places.exists.any(),
         functools.partial(
             _grow_level,
             lottery=jax.tree.map(lambda field: _by_level(field, depth), lottery),
             samples=samples,
-            sample_bins=fetch_bins(samples, draw, config.n_features),
+            sample_bins=sample_bins,
+            order=sort_samples(sample_bins, config) if sparse else None,
             draw=draw,
             config=config,
             plan=plan,
@@ -120,6 +124,7 @@ def _grow_level(
     lottery: Lottery,  # level after level
     samples: Samples,
     sample_bins: SampleBins,
+    order: FeatureOrder | None,
     draw: Draw,
     config: GrowthConfig,
     plan: Plan,
@@ -131,6 +136,7 @@ def _grow_level(
         jax.tree.map(lambda field: field.at[number].get(mode="clip"), lottery),
         drawn,
         sample_bins,
+        order,
         nodes.exists.sum(dtype=jnp.int32),
         samples,
         config,

@@ -21,7 +21,8 @@ class GrowthConfig:
     n_features: int
     n_bins: int
     has_missing: bool = False
-    splitter: str = "best"  # or "random"
+    splitter: str = "best"  # or "random", "width", "frequency"
+    n_cuts: int = 1  # thresholds a feature that "width" and "frequency" try
     min_samples_split: int = 2
     min_samples_leaf: int = 1
     bootstrap: bool = True
@@ -76,6 +77,6 @@ def draw_lottery(key: Array, config: GrowthConfig) -> Lottery:
     key_candidates, key_thresholds = jax.random.split(key)
     n_nodes, n_candidates = 2**config.max_depth - 1, config.n_candidates
     candidates = draw_candidates(key_candidates, n_nodes, config.n_features, n_candidates)
-    if config.splitter == "best":
+    if config.splitter != "random":
         return Lottery(candidates, None)
     return Lottery(candidates, jax.random.uniform(key_thresholds, (n_nodes, n_candidates)))

@@ -2,7 +2,7 @@
 
 A class or vector criterion sums the samples into a table of histograms, in passes where memory
 is short, and searches it block by block, as many as the level has. A criterion with very many
-classes has its own sums, see :mod:`lrrf_jax.trees.sparse_classes`.
+classes runs along sorted samples, see :mod:`lrrf_jax.trees.sorted_search`.
 """
 
 from collections.abc import Callable
@@ -13,13 +13,19 @@ import jax.numpy as jnp
 from jax import lax
 
 from lrrf_jax._typing import Array
-from lrrf_jax.trees.criterion import ClassEntropy, SparseClassEntropy, Variance
+from lrrf_jax.trees.criterion import ClassEntropy, SparseClassEntropy, VectorCriterion
 from lrrf_jax.trees.growth import GrowthConfig, Lottery, Samples, Splits
 from lrrf_jax.trees.histogram import Layout, add_classes, add_vectors
 from lrrf_jax.trees.level_slots import Drawn
 from lrrf_jax.trees.sample_bins import SampleBins, candidate_lookup
-from lrrf_jax.trees.sparse_classes import group_evaluation
-from lrrf_jax.trees.splitter import Split, best_split, choose_candidate, random_split
+from lrrf_jax.trees.sorted_search import FeatureOrder, search_sorted
+from lrrf_jax.trees.splitter import (
+    Evaluate,
+    Split,
+    best_split,
+    choose_candidate,
+    few_splits,
+)
 from lrrf_jax.trees.xla import fusion_barrier
 
 
@@ -67,6 +73,7 @@ def search_level(
     lottery: Lottery,  # of each slot
     drawn: Drawn,
     sample_bins: SampleBins,
+    order: FeatureOrder | None,  # for a sparse criterion
     n_used: Array,  # int32 (), slots that hold a node
     samples: Samples,
     config: GrowthConfig,
@@ -79,7 +86,9 @@ def search_level(
     zero, layout = samples.zero, plan.layout
     bins = candidate_lookup(sample_bins, drawn.at, lottery.candidates, config.n_features, zero)
     if layout is None:
-        return table, _search_sparse(bins, lottery, drawn, samples, config)
+        assert order is not None
+        best, feature, parent = search_sorted(order, bins, lottery, drawn, samples, config)
+        return table, _splits(best, feature, parent)
     n_slots, block_nodes, n_blocks = plan.n_slots, layout.block_nodes, layout.n_blocks
     used_blocks = (n_used + block_nodes - 1) // block_nodes
     block_size = layout.size // n_blocks
@@ -148,11 +157,11 @@ def _add_samples(
         slot = slot - first_slot
         here = (slot >= 0) & (slot < layout.n_blocks * layout.block_nodes)
         slot, weight, count = (jnp.where(here, a, 0) for a in (slot, weight, count))
-    if isinstance(criterion, Variance):
+    if isinstance(criterion, VectorCriterion):
         columns = [samples.stat[drawn.row] * weight[:, None]]
-        if not criterion.masked:
+        if criterion.weight_row:
             columns.append(weight[:, None])
-        if criterion.masked or criterion.separate_count:
+        if criterion.count_row:
             columns.append(count[:, None])
         return add_vectors(table, bins, slot, jnp.concatenate(columns, axis=1), layout, zero)
     has_class = drawn.label < criterion.n_classes
@@ -179,35 +188,14 @@ def _search_block(
         score = criterion.score(right, zero) + criterion.score(left, zero)
         return score, criterion.count(right), criterion.count(left)
 
-    occupancy = criterion.count(table) if config.splitter == "random" else None
-    best, feature = _best_of_node(table, occupancy, evaluate, None, lottery, samples, config)
+    best, feature = _best_of_node(table, evaluate, lottery, samples, config)
     # Every candidate counts the same samples.
     total = table[:, :, :: config.n_candidates].sum(0, dtype=table.dtype)
-    return _splits(best, feature, criterion.score(total, zero))
-
-
-def _search_sparse(
-    bins: Callable[[Array], Array],
-    lottery: Lottery,
-    drawn: Drawn,
-    samples: Samples,
-    config: GrowthConfig,
-) -> Splits:
-    assert isinstance(config.criterion, SparseClassEntropy)
-    n_slots = len(lottery.candidates)
-    slot = jnp.where(drawn.copies > 0, drawn.at, n_slots)
-    evaluate, table, occupancy, parent_score, column_lane = group_evaluation(
-        config.criterion,
-        drawn.group,
-        slot,
-        lax.map(bins, jnp.arange(config.n_candidates, dtype=jnp.int32)),
-        drawn.weight,
-        drawn.copies,
-        config.n_bins,
-        n_slots,
-        samples.zero,
-    )
-    best, feature = _best_of_node(table, occupancy, evaluate, column_lane, lottery, samples, config)
+    parent_score = criterion.score(total, zero)
+    if isinstance(criterion, VectorCriterion):
+        accepted = criterion.accepts(best.score, parent_score, criterion.weight(total))
+        if accepted is not None:
+            best = best._replace(score=jnp.where(accepted, best.score, -jnp.inf))
     return _splits(best, feature, parent_score)
 
 
@@ -216,16 +204,28 @@ def _splits(best: Split, feature: Array, parent_score: Array) -> Splits:
 
 
 def _best_of_node(
-    table, occupancy, evaluate, column_lane, lottery, samples, config
+    table: Array, evaluate: Evaluate, lottery: Lottery, samples: Samples, config: GrowthConfig
 ) -> tuple[Split, Array]:
-    options = {"has_missing": config.has_missing, "min_leaf": config.min_samples_leaf}
     candidates = lottery.candidates
     if config.splitter == "best":
-        lanes = best_split(table, evaluate, zero=samples.zero, **options)
+        lanes = best_split(
+            table,
+            evaluate,
+            has_missing=config.has_missing,
+            min_leaf=config.min_samples_leaf,
+            zero=samples.zero,
+        )
     else:
-        thresholds = samples.thresholds[candidates.reshape(-1)]
-        uniform = lottery.uniform.reshape(-1)
-        lanes = random_split(
-            table, occupancy, evaluate, thresholds, uniform, column_lane=column_lane, **options
+        assert not isinstance(config.criterion, SparseClassEntropy)
+        lanes = few_splits(
+            table,
+            config.criterion.count(table),
+            evaluate,
+            samples.thresholds[candidates.reshape(-1)],
+            None if lottery.uniform is None else lottery.uniform.reshape(-1),
+            splitter=config.splitter,
+            n_cuts=config.n_cuts,
+            has_missing=config.has_missing,
+            min_leaf=config.min_samples_leaf,
         )
     return choose_candidate(lanes, candidates)

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from lrrf_jax._typing import Array
-from lrrf_jax.trees.criterion import ClassEntropy, SparseClassEntropy, Variance
+from lrrf_jax.trees.criterion import ClassEntropy, SparseClassEntropy, VectorCriterion
 from lrrf_jax.trees.growth import GrowthConfig, Samples
 from lrrf_jax.trees.xla import add_at, fusion_barrier, take
 
@@ -80,7 +80,7 @@ def _examine(
         return _advance_stages(places, drawn, samples, criterion)
     count = add_at(jnp.zeros(n_places, jnp.int32), drawn.at, drawn.copies)
     if isinstance(criterion, SparseClassEntropy):
-        # The search finds no split worth making in a pure node, see `group_evaluation`.
+        # The search finds no split worth making in a pure node, see `search_sorted`.
         agree = jnp.zeros(n_places, bool)
     else:
         agree = _vectors_agree(drawn, samples, criterion, n_places)
@@ -119,15 +119,15 @@ def _advance_stages(
 
 
 def _vectors_agree(
-    drawn: Drawn, samples: Samples, criterion: Variance, n_places: int
+    drawn: Drawn, samples: Samples, criterion: VectorCriterion, n_places: int
 ) -> Array:  # bool (n_places,)
     """Whether the samples of each place agree, so that no split can gain."""
     place = jnp.where(drawn.copies > 0, drawn.at, n_places)
     stat = samples.stat[drawn.row]
     if criterion.signs:
-        signs = stat[:, : criterion.n_values]
+        signs = stat[:, : criterion.n_signs]
         both = [
-            jnp.zeros((n_places, criterion.n_values), bool).at[place].max(seen, mode="drop")
+            jnp.zeros((n_places, criterion.n_signs), bool).at[place].max(seen, mode="drop")
             for seen in (signs > 0, signs < 0)
         ]
         return ~(both[0] & both[1]).any(1)

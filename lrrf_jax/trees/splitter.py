@@ -97,42 +97,17 @@ def best_split(
     return Split(score, edge, missing_left)
 
 
-def random_split(
-    histogram: Array,  # int32 (n_bins, n_stats, width)
-    occupancy: Array,  # int32 (n_bins, n_lanes), samples in each bin
+def try_edge(
+    histogram: Array,  # int32 (n_bins, n_stats, n_lanes)
     evaluate: Evaluate,
-    thresholds: Array,  # float32 (n_lanes, n_bins - 1), those of each lane's feature
-    uniform: Array,  # float32 (n_lanes,), in [0, 1)
+    edge: Array,  # int32 (n_lanes,)
     *,
-    column_lane: Array | None = None,  # int32 (width,), where columns are not lanes
     has_missing: bool,
     min_leaf: int,
 ) -> Split:  # each (n_lanes,)
-    """Try one threshold a lane, drawn evenly between the least and the largest that part it.
-
-    Extremely randomised trees (Geurts et al., 2006) on bins: the draw is over values, and the
-    nearest threshold is taken. A lane whose known values share a bin can only part them from
-    the missing ones.
-    """
+    """Try one threshold a lane."""
     n_bins = len(histogram)
-    thresholds = jnp.clip(thresholds, -_HUGE, _HUGE)  # keep -inf and padding out of differences
-    known = (occupancy[: n_bins - has_missing] > 0).astype(jnp.int32)
-    first = jnp.argmax(known, axis=0).astype(jnp.int32)
-    last = jnp.int32(len(known) - 2) - jnp.argmax(known[::-1], axis=0).astype(jnp.int32)
-
-    def threshold_at(edge):
-        edge = jnp.clip(edge, 0, n_bins - 2)[:, None]
-        return jnp.take_along_axis(thresholds, edge, axis=1)[:, 0]
-
-    drawn = threshold_at(first) * (1 - uniform) + threshold_at(last) * uniform
-    edges = jnp.arange(n_bins - 1, dtype=jnp.int32)
-    between = (edges >= first[:, None]) & (edges <= last[:, None])
-    distance = jnp.where(between, jnp.abs(thresholds - drawn[:, None]), jnp.inf)
-    edge = jnp.argmin(distance, axis=1).astype(jnp.int32)
-    edge = jnp.where(last < first, jnp.maximum(first - 1, 0), edge)
-
-    column_edge = edge if column_lane is None else edge[column_lane]
-    below = jnp.arange(n_bins, dtype=jnp.int32)[:, None, None] <= column_edge
+    below = jnp.arange(n_bins, dtype=jnp.int32)[:, None, None] <= edge
     if has_missing:
         below = below & (jnp.arange(n_bins) < n_bins - 1)[:, None, None]
     right, total = jnp.where(below, histogram, 0).sum(0), histogram.sum(0)
@@ -142,6 +117,102 @@ def random_split(
     score_left = score_right
     score_right = _allowed_score(right + histogram[-1], total, evaluate, min_leaf)
     return Split(jnp.maximum(score_left, score_right), edge, score_left > score_right)
+
+
+def parting_edges(
+    occupancy: Array,  # int32 (n_bins, n_lanes), samples in each bin
+    has_missing: bool,
+) -> tuple[Array, Array]:  # int32 (n_lanes,) each
+    """First and last threshold that parts the known values of each lane.
+
+    Where they share a bin the last is before the first.
+    """
+    known = (occupancy[: len(occupancy) - has_missing] > 0).astype(jnp.int32)
+    first = jnp.argmax(known, axis=0).astype(jnp.int32)
+    return first, jnp.int32(len(known) - 2) - jnp.argmax(known[::-1], axis=0).astype(jnp.int32)
+
+
+def edge_at_share(
+    first: Array,  # int32 (n_lanes,), see `parting_edges`
+    last: Array,
+    thresholds: Array,  # float32 (n_lanes, n_bins - 1), those of each lane's feature
+    share: Array | float,  # float32 (n_lanes,), in [0, 1]
+) -> Array:  # int32 (n_lanes,)
+    """Threshold nearest to the value at a share of the way from the first to the last that part.
+
+    A lane whose known values share a bin can only part them from the missing ones.
+    """
+    n_edges = thresholds.shape[1]
+    thresholds = jnp.clip(thresholds, -_HUGE, _HUGE)  # keep -inf and padding out of differences
+
+    def threshold_at(edge):
+        edge = jnp.clip(edge, 0, n_edges - 1)[:, None]
+        return jnp.take_along_axis(thresholds, edge, axis=1)[:, 0]
+
+    wanted = threshold_at(first) * (1 - share) + threshold_at(last) * share
+    edges = jnp.arange(n_edges, dtype=jnp.int32)
+    between = (edges >= first[:, None]) & (edges <= last[:, None])
+    distance = jnp.where(between, jnp.abs(thresholds - wanted[:, None]), jnp.inf)
+    edge = jnp.argmin(distance, axis=1).astype(jnp.int32)
+    return jnp.where(last < first, jnp.maximum(first - 1, 0), edge)
+
+
+def edge_at_quantile(
+    occupancy: Array,  # int32 (n_bins, n_lanes), samples in each bin
+    share: float,
+    has_missing: bool,
+) -> Array:  # int32 (n_lanes,)
+    """Threshold below which the share of the known samples is nearest to ``share``.
+
+    Bins in which there are no samples do not part them, so of equal thresholds the lower is
+    taken; ends, which part nothing, are not.
+    """
+    known = occupancy[: len(occupancy) - has_missing]
+    below = jnp.cumsum(known, axis=0)
+    total = below[-1]
+    off = jnp.abs(below.astype(jnp.float32) - share * total.astype(jnp.float32))
+    parts = (below > 0) & (below < total)
+    edge = jnp.argmin(jnp.where(parts, off, jnp.inf), axis=0).astype(jnp.int32)
+    first, _ = parting_edges(occupancy, has_missing)
+    return jnp.where(parts.any(0), edge, jnp.maximum(first - 1, 0))
+
+
+def few_splits(
+    histogram: Array,  # int32 (n_bins, n_stats, n_lanes)
+    occupancy: Array,  # int32 (n_bins, n_lanes)
+    evaluate: Evaluate,
+    thresholds: Array,  # float32 (n_lanes, n_bins - 1)
+    uniform: Array | None,  # float32 (n_lanes,), in [0, 1), for "random"
+    *,
+    splitter: str,  # "random", "width" or "frequency"
+    n_cuts: int,
+    has_missing: bool,
+    min_leaf: int,
+) -> Split:  # each (n_lanes,)
+    """Try a few thresholds a lane, chosen without a look at the statistic.
+
+    "random": one, drawn evenly between the least and the largest that part the samples
+    (extremely randomised trees, Geurts et al. 2006). "width": those between ``n_cuts + 1``
+    intervals of equal width; "frequency": of equally many samples. The nearest threshold of the
+    feature is taken in each case.
+    """
+    first, last = parting_edges(occupancy, has_missing)
+    if splitter == "random":
+        assert uniform is not None
+        edges = [edge_at_share(first, last, thresholds, uniform)]
+    else:
+        shares = [k / (n_cuts + 1) for k in range(1, n_cuts + 1)]
+        if splitter == "width":
+            edges = [edge_at_share(first, last, thresholds, share) for share in shares]
+        else:
+            edges = [edge_at_quantile(occupancy, share, has_missing) for share in shares]
+    options = {"has_missing": has_missing, "min_leaf": min_leaf}
+    best = try_edge(histogram, evaluate, edges[0], **options)
+    for edge in edges[1:]:
+        other = try_edge(histogram, evaluate, edge, **options)
+        better = other.score > best.score
+        best = jax.tree.map(lambda a, b, better=better: jnp.where(better, b, a), best, other)
+    return best
 
 
 def choose_candidate(

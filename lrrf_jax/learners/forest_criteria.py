@@ -1,0 +1,150 @@
+"""What splits set apart: from rankings to the statistic that trees sum, and its criterion."""
+
+import functools
+
+import numpy as np
+
+from lrrf_jax._typing import NDArray
+from lrrf_jax.learners.forest_config import ForestConfig
+from lrrf_jax.rankings.mallows import fit_dispersion
+from lrrf_jax.rankings.pairwise import antisymmetric, pair_signs
+from lrrf_jax.rankings.statistics import borda_votes, label_at_position, ranking_classes
+from lrrf_jax.trees.criterion import (
+    DENSE_CLASSES,
+    ClassEntropy,
+    Criterion,
+    SimilarityEntropy,
+    SparseClassEntropy,
+    Variance,
+)
+from lrrf_jax.trees.pair_criterion import Disagreement, MeanSimilarity, curve_shares
+
+_VOTE_SCALE = 8  # votes of partial rankings are fractions
+
+
+def growth_statistic(
+    positions: NDArray,  # float32 (n_rows, n_labels), NaN: missing
+    config: ForestConfig,
+    total_weight: float,  # of all rows, in integer weights
+    weight_scale: float | None,  # what a weight of 1 is among the integer weights; None: no weights
+) -> tuple[NDArray, Criterion]:
+    """Return int32 (n_rows, ...), what the criterion of the configuration sums, and the criterion.
+
+    Cost O(n_rows n_labels^2); classes of whole rankings are sorted.
+    """
+    make = {
+        "tlac": _top_labels,
+        "rac": _ranking_classes,
+        "edira": _alike_classes,
+        "pairwise": _pair_variance,
+        "positions": _position_variance,
+        "votes": _vote_variance,
+        "dispersion": functools.partial(_dispersion, impurity="inverse"),
+        "theta": functools.partial(_dispersion, impurity="theta"),
+        "similarity": _similarity,
+    }[config.criterion]
+    return make(positions, config, total_weight, weight_scale)
+
+
+def _top_labels(positions, config, total_weight, weight_scale) -> tuple[NDArray, Criterion]:
+    n_labels = config.n_labels
+    n_stages = n_labels if config.purity == "ranking" else 1
+    # Of complete rankings the last place follows from the others.
+    n_stages = min(n_stages, max(1, n_labels - 1))
+    stat = np.asarray(label_at_position(positions))[:, :n_stages]
+    # Samples without a class carry no weight, so counts are sums of weights only where every
+    # one has a class.
+    return stat, ClassEntropy(n_labels, n_stages, separate_count=weight_scale is not None)
+
+
+def _ranking_classes(positions, config, total_weight, weight_scale) -> tuple[NDArray, Criterion]:
+    classes, n_classes = ranking_classes(positions)
+    if n_classes <= DENSE_CLASSES:
+        # Rounded up, so that the folds of one table share a program.
+        n_classes = max(8, 1 << (n_classes - 1).bit_length())
+        criterion = ClassEntropy(n_classes, separate_count=weight_scale is not None)
+        return classes[:, None], criterion
+    return classes[:, None], SparseClassEntropy(len(positions), _scale_bits(total_weight))
+
+
+def _alike_classes(positions, config, total_weight, weight_scale) -> tuple[NDArray, Criterion]:
+    classes, _ = ranking_classes(positions)
+    signs = np.asarray(pair_signs(positions), np.int32)
+    criterion = SimilarityEntropy(
+        len(positions),
+        _scale_bits(total_weight),
+        n_signs=signs.shape[1],
+        masked=bool((signs == 0).any()),
+        weight_unit=weight_scale or 1.0,
+    )
+    return np.concatenate([classes[:, None], signs], axis=1), criterion
+
+
+def _scale_bits(total_weight: float) -> int:
+    """Bits behind the point of sums of n log2 n, of which an int32 has room for all samples."""
+    most = 2 * max(total_weight, 2.0)  # chance may draw heavy rows
+    room = 2**31 / (most * np.log2(most))
+    return max(0, min(12, int(np.floor(np.log2(max(room, 1.0))))))
+
+
+def _pair_variance(positions, config, total_weight, weight_scale) -> tuple[NDArray, Criterion]:
+    signs = np.asarray(pair_signs(positions), np.int32)
+    n_pairs, masked = signs.shape[1], bool((signs == 0).any())
+    stat = np.concatenate([signs, np.abs(signs)], axis=1) if masked else signs
+    return stat, Variance(n_pairs, masked, separate_count=weight_scale is not None, signs=True)
+
+
+def _position_variance(positions, config, total_weight, weight_scale) -> tuple[NDArray, Criterion]:
+    # Twice the position minus the middle: integers, also for the mean places of tied labels.
+    values = 2 * positions - (config.n_labels + 1)
+    return _variance(values, np.isnan(positions), weight_scale)
+
+
+def _vote_variance(positions, config, total_weight, weight_scale) -> tuple[NDArray, Criterion]:
+    # What is known of the position in the complete ranking; see `borda_votes`.
+    votes = 2 * np.asarray(borda_votes(positions)) - (config.n_labels + 1)
+    if (votes != np.round(votes)).any():
+        votes = votes * _VOTE_SCALE
+    return _variance(np.round(votes), np.isnan(positions), weight_scale)
+
+
+def _variance(values, missing, weight_scale) -> tuple[NDArray, Criterion]:
+    values = np.where(missing, 0, values).astype(np.int32)
+    n_values, masked = values.shape[1], bool(missing.any())
+    if masked:
+        values = np.concatenate([values, (~missing).astype(np.int32)], axis=1)
+    return values, Variance(n_values, masked, separate_count=weight_scale is not None)
+
+
+def _dispersion(
+    positions, config, total_weight, weight_scale, *, impurity
+) -> tuple[NDArray, Criterion]:
+    signs = np.asarray(pair_signs(positions), np.int32)
+    wins = np.asarray(antisymmetric(signs, config.n_labels)).sum(-1, dtype=np.int32)
+    masked = bool((signs == 0).any())
+    columns = [signs, wins] + [np.abs(signs).sum(1, keepdims=True)] * masked
+    criterion = Disagreement(
+        config.n_labels,
+        _dispersion_curve(config.n_labels, impurity),
+        masked,
+        separate_count=weight_scale is not None,
+        at_least_half=impurity == "theta",
+    )
+    return np.concatenate(columns, axis=1).astype(np.int32), criterion
+
+
+@functools.cache
+def _dispersion_curve(n_labels: int, impurity: str) -> tuple[float, ...]:
+    """1 / (1 + theta), or minus theta, of Mallows' distribution at each share of reversed pairs."""
+    distance = np.array(curve_shares()) * (n_labels * (n_labels - 1) / 2)
+    theta = np.asarray(fit_dispersion(distance, n_labels), np.float64)
+    values = 1 / (1 + theta) if impurity == "inverse" else -theta
+    return tuple(np.float32(values).tolist())
+
+
+def _similarity(positions, config, total_weight, weight_scale) -> tuple[NDArray, Criterion]:
+    signs = np.asarray(pair_signs(positions), np.int32)
+    n_pairs, masked = signs.shape[1], bool((signs == 0).any())
+    stat = np.concatenate([signs, np.abs(signs)], axis=1) if masked else signs
+    weighted = weight_scale is not None
+    return stat, MeanSimilarity(n_pairs, config.patience, masked, separate_count=weighted)
