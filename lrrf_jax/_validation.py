@@ -67,6 +67,13 @@ def require_integer(value: Any, name: str, least: int, most: int | None = None) 
         raise InputError(f"{name} must be a whole number {span}; it is {value!r}.")
 
 
+def require_number(value: Any, name: str, least: float = 0.0) -> None:
+    """Check a real-valued parameter of an estimator: finite, and ``least`` or more."""
+    real = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    if not real or not np.isfinite(value) or value < least:
+        raise InputError(f"{name} must be a finite number, {least:g} or more; it is {value!r}.")
+
+
 def require_choice(value: Any, name: str, choices: Sequence[Any]) -> None:
     """Check a parameter of an estimator that names one of several ways."""
     if not any(value is choice or value == choice for choice in choices):

@@ -8,13 +8,22 @@ from lrrf_jax._validation import ModelFileError
 from lrrf_jax.learners.base import LabelRanker
 from lrrf_jax.learners.consensus import ConsensusLabelRanker
 from lrrf_jax.learners.lr_rf import RandomForestLabelRanker
+from lrrf_jax.learners.rpc import PairwiseComparisonLabelRanker
 
 LEARNERS: dict[str, type[LabelRanker]] = {
     "lr-rf": RandomForestLabelRanker,
+    "rpc": PairwiseComparisonLabelRanker,
     "default": ConsensusLabelRanker,
 }
 
-__all__ = ["LEARNERS", "ConsensusLabelRanker", "LabelRanker", "RandomForestLabelRanker", "load"]
+__all__ = [
+    "LEARNERS",
+    "ConsensusLabelRanker",
+    "LabelRanker",
+    "PairwiseComparisonLabelRanker",
+    "RandomForestLabelRanker",
+    "load",
+]
 
 
 def load(path: str | os.PathLike) -> Any:

@@ -1,0 +1,142 @@
+"""What the linear learners share: scaled features, blocks of rows, and sums in a fixed order."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from lrrf_jax._typing import AnyArray, Array, NDArray
+from lrrf_jax.learners.batching import TILE
+from lrrf_jax.trees.xla import bucket_size
+
+# A spread below this share of the mean is what rounding to float32 leaves of a constant.
+_LEAST_SPREAD = 1e-6
+# Values this many spreads from the mean are cut off: sums of products then stay finite.
+_FARTHEST = 1e9
+
+
+class LinearParams(NamedTuple):
+    """Linear functions of scaled features: ``(x - centre) * scale @ weight + intercept``."""
+
+    centre: AnyArray  # float32 (n_features,)
+    scale: AnyArray  # float32 (n_features,), positive
+    weight: AnyArray  # float32 (n_features, n_outputs)
+    intercept: AnyArray  # float32 (n_outputs,)
+
+
+class Scaling(NamedTuple):
+    """Where each feature is moved and how it is shrunk before anything is learnt from it."""
+
+    centre: AnyArray  # float32 (n_features,)
+    scale: AnyArray  # float32 (n_features,), positive
+
+
+def scaling_of(
+    features: NDArray,  # float32 (n_samples, n_features)
+    weight: NDArray | None,  # float64 (n_samples,)
+    *,
+    centred: bool,
+) -> Scaling:
+    """Find the weighted mean and spread of each feature; without ``centred`` the mean is 0.
+
+    A model with an intercept ranks alike whatever the centre, one without does not.
+    """
+    share = np.full(len(features), 1.0) if weight is None else weight / weight.max()
+    share = share / share.sum()
+    mean = _weighted_sum(share, features, np.zeros(features.shape[1]), power=1)
+    centre = mean.astype(np.float32) if centred else np.zeros(features.shape[1], np.float32)
+    spread = np.sqrt(_weighted_sum(share, features, centre.astype(np.float64), power=2))
+    spread = np.maximum(spread, _LEAST_SPREAD * np.abs(centre))
+    # A factor, not a divisor: XLA divides by a row and by many equal rows to different last bits.
+    smallest, greatest = np.finfo(np.float32).tiny, np.finfo(np.float32).max / 4
+    factor = 1 / np.where(spread < 1 / greatest, 1, spread)
+    return Scaling(centre, np.clip(factor, smallest, greatest).astype(np.float32))
+
+
+def _weighted_sum(share: NDArray, features: NDArray, centre: NDArray, *, power: int) -> NDArray:
+    """Sum powers of deviations in float64, a block of rows at a time."""
+    total = np.zeros(features.shape[1])
+    for start in range(0, len(features), TILE):  # blocks: a float64 copy of the table is avoided
+        rows = slice(start, start + TILE)
+        total += share[rows] @ (features[rows].astype(np.float64) - centre) ** power
+    return total
+
+
+def scaled(scaling: Scaling | LinearParams, features: Array) -> Array:  # float32, same shape
+    """Move and shrink the features; no value is farther than 1e9 from 0."""
+    return jnp.clip((features - scaling.centre) * scaling.scale, -_FARTHEST, _FARTHEST)
+
+
+def linear_outputs(
+    params: LinearParams,
+    features: Array,  # float32 (n_samples, n_features)
+) -> Array:  # float32 (n_samples, n_outputs)
+    """Evaluate the linear functions; the sum runs over the features in their order.
+
+    A matrix product would choose its order of summation by the number of rows, and a row would
+    get other bits in other company.
+    """
+
+    def add(total: Array, feature: tuple[Array, Array]) -> tuple[Array, None]:
+        value, weight = feature
+        return total + value[:, None] * weight, None
+
+    start = jnp.broadcast_to(params.intercept, (len(features), len(params.intercept)))
+    total, _ = lax.scan(add, start, (scaled(params, features).T, params.weight))
+    return total
+
+
+def in_blocks(*arrays: NDArray) -> tuple[NDArray, ...]:  # each (n_blocks, block_rows, ...)
+    """Fill up rows with zeros to a size that similar tables share, and cut them into blocks."""
+    n_rows = len(arrays[0])
+    size = bucket_size(n_rows)
+    block = min(size, TILE)
+    size = -(-size // block) * block
+    out = []
+    for array in arrays:
+        padded = np.pad(array, ((0, size - n_rows), *((0, 0),) * (array.ndim - 1)))
+        out.append(padded.reshape(size // block, block, *array.shape[1:]))
+    return tuple(out)
+
+
+def design(scaling: Scaling, features: Array) -> Array:  # float32 (..., n_features + 1)
+    """Scale the features and append the constant 1."""
+    columns = scaled(scaling, features)
+    return jnp.concatenate([columns, jnp.ones_like(columns[..., :1])], axis=-1)
+
+
+def relative_weights(weight: NDArray | None, n_rows: int) -> tuple[NDArray, float]:
+    """Divide the weights by their mean, float32 (n_samples,), and tell the mean.
+
+    What is tuned to weight 1 then fits weights of any unit.
+    """
+    if weight is None:
+        return np.ones(n_rows, np.float32), 1.0
+    mean = float(np.mean(weight / weight.max()) * weight.max())
+    return (weight / mean).astype(np.float32), mean
+
+
+def params_violation(params: LinearParams, n_features: int, n_outputs: int) -> str | None:
+    """Say what is wrong with parameters that were read from a file."""
+    shapes = {
+        "centre": (n_features,),
+        "scale": (n_features,),
+        "weight": (n_features, n_outputs),
+        "intercept": (n_outputs,),
+    }
+    for name, shape in shapes.items():
+        values = np.asarray(getattr(params, name))
+        if values.shape != shape or values.dtype != np.float32:
+            return f"{name} is {values.dtype} {values.shape}, not float32 {shape}"
+        if not np.isfinite(values).all():
+            return f"{name} holds a number that is not finite"
+    if not (np.asarray(params.scale) > 0).all():
+        return "scale holds a number that is not positive"
+    return None
+
+
+def host(params: LinearParams) -> LinearParams:
+    """Bring fitted parameters to the host: models hold NumPy arrays."""
+    return jax.tree.map(np.asarray, params)
