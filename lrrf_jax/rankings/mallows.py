@@ -63,7 +63,7 @@ def log_normaliser(theta: Any, n_labels: int) -> Any:
     return terms.sum(axis=-1)
 
 
-def expected_distance(theta: Any, n_labels: int) -> Any:
+def expected_distance(theta: Any, n_labels: int, n_ranked: Any = None) -> Any:
     """Return the mean distance to the centre, which falls in theta from m (m - 1) / 4 to 0.
 
     Parameters
@@ -72,6 +72,8 @@ def expected_distance(theta: Any, n_labels: int) -> Any:
         0 or more.
     n_labels : int
         m.
+    n_ranked : array of ints, the shape of ``theta``, optional
+        Other values of m, up to ``n_labels``, one for each theta.
 
     Returns
     -------
@@ -90,10 +92,13 @@ def expected_distance(theta: Any, n_labels: int) -> Any:
     far = _inverse_expm1(xp, theta)[..., None] - steps * _inverse_expm1(
         xp, theta[..., None] * steps
     )
-    return xp.where(theta[..., None] < 0.5, near, far).sum(axis=-1)
+    terms = xp.where(theta[..., None] < 0.5, near, far)
+    if n_ranked is not None:
+        terms = xp.where(steps <= n_ranked.astype(theta.dtype)[..., None], terms, 0 * terms)
+    return terms.sum(axis=-1)
 
 
-def fit_dispersion(mean_distance: Any, n_labels: int) -> Any:
+def fit_dispersion(mean_distance: Any, n_labels: int, n_ranked: Any = None) -> Any:
     """Return the theta of the greatest likelihood, given the mean distance to the centre.
 
     Parameters
@@ -102,6 +107,8 @@ def fit_dispersion(mean_distance: Any, n_labels: int) -> Any:
         Not negative.
     n_labels : int
         m.
+    n_ranked : array of ints, the shape of ``mean_distance``, optional
+        Other values of m, up to ``n_labels``, one for each distance.
 
     Returns
     -------
@@ -119,17 +126,18 @@ def fit_dispersion(mean_distance: Any, n_labels: int) -> Any:
     [0.0, 0.693, inf]
     """
     xp, distance = _floats(mean_distance)
-    most = n_labels * (n_labels - 1) / 4
-    safe = xp.where((distance > 0) & (distance < most), distance, xp.full_like(distance, most / 2))
-    if n_labels < 2:
-        return xp.where(distance > 0, xp.zeros_like(distance), xp.full_like(distance, xp.inf))
-    low = xp.log(xp.maximum((n_labels - 1 - safe) / safe, xp.ones_like(safe)))
-    high = xp.log1p((n_labels - 1) / safe)
+    given = xp.full_like(distance, n_labels) if n_ranked is None else n_ranked
+    given = xp.maximum(given.astype(distance.dtype), xp.ones_like(distance))
+    most = given * (given - 1) / 4
+    inside = (distance > 0) & (distance < most)
+    safe = xp.where(inside, distance, xp.maximum(most, xp.ones_like(most)) / 2)
+    low = xp.log(xp.maximum((given - 1 - safe) / safe, xp.ones_like(safe)))
+    high = xp.log1p((given - 1) / safe)
 
     def halve(bounds: Any) -> Any:
         low, high = bounds
         middle = (low + high) / 2
-        too_far = expected_distance(middle, n_labels) > safe
+        too_far = expected_distance(middle, n_labels, n_ranked) > safe
         return xp.where(too_far, middle, low), xp.where(too_far, high, middle)
 
     n_halvings = 30 if safe.dtype == np.float32 else 60
@@ -192,29 +200,34 @@ class MallowsFit(NamedTuple):
     """Distributions fitted to groups of rankings."""
 
     centre: Array  # int32 (n_groups, n_labels), permutations of 1..n_labels
+    mean_vote: Array  # float32 (n_groups, n_labels), n_labels + 1 less the mean completed position
     mean_distance: Array  # float32 (n_groups,), of the completed rankings, weighted; 0: no weight
     theta: Array  # float32 (n_groups,)
     unseen: Array  # bool (n_groups, n_labels): no ranking of positive weight ranks the label
 
 
-@functools.partial(jax.jit, static_argnames="n_groups")
+@functools.partial(jax.jit, static_argnames=("n_groups", "unseen"))
 def fit_groups(
     positions: Array,  # float32 (n_samples, n_labels), NaN: missing
     group: Array,  # int32 (n_samples,), 0..n_groups-1; others are left out
     weight: Array,  # float32 (n_samples,), not negative
     n_groups: int,
+    unseen: str = "middle",
 ) -> MallowsFit:
     """Fit one distribution a group, all at once, by hard expectation-maximisation.
 
     The centre starts as the generalised Borda ranking; then every partial ranking is completed,
     from its original form, by `most_probable_extension`, and Borda's ranking of the completed ones
     is the next centre, until nothing changes or for `MAX_ITERATIONS`. It may cycle: the last
-    counts. Exact maximum likelihood would take Kemeny's ranking, which is hard to find. A label
-    that no ranking of a group ranks gets the middle vote at the start, and is then put where the
-    centre has it; ``unseen`` tells which, for callers who know better. Complete rankings need no
-    second step. Cheng, Hühn and Hüllermeier 2009, Algorithm 1.
+    counts. Exact maximum likelihood would take Kemeny's ranking, which is hard to find. Complete
+    rankings need no second step.
 
-    Costs O(n_samples n_labels^2) an iteration. Whole weights count exactly as copies.
+    A label that no ranking of a group ranks gets the middle vote at the start, and then goes where
+    the centre has it. With ``unseen="last"`` it comes last throughout, and counts in nothing: the
+    order of the other labels and theta are those of rankings without it, for callers who know
+    better where it belongs (`most_probable_extension` of the others). The field ``unseen`` tells.
+
+    Costs O(n_samples n_labels^2) an iteration. Cheng, Hühn and Hüllermeier 2009, Algorithm 1.
     """
     used = (group >= 0) & (group < n_groups)
     weight = jnp.where(used, weight, 0.0)
@@ -223,20 +236,27 @@ def fit_groups(
     def total(values: Array) -> Array:  # (n_samples, ...) -> (n_groups, ...)
         return jax.ops.segment_sum(values, at, n_groups)
 
-    return _fit(positions, weight, total, lambda centre: centre[at])
+    return _fit(positions, weight, total, lambda centre: centre[at], unseen)
 
 
-@jax.jit
+@functools.partial(jax.jit, static_argnames="unseen")
 def fit_tables(
     positions: Array,  # float32 (n_queries, k, n_labels), NaN: missing
     weight: Array,  # float32 (n_queries, k), not negative
+    unseen: str = "middle",
 ) -> MallowsFit:
-    """Fit one distribution to each table of k rankings; otherwise as `fit_groups`."""
+    """Fit one distribution to each table of k rankings; otherwise as `fit_groups`.
+
+    Sums run in one order whatever the number of tables, so that a row does not depend on it.
+    """
 
     def total(values: Array) -> Array:  # (n_queries, k, ...) -> (n_queries, ...)
-        return jnp.sum(values, axis=1)
+        def add(i: Array, sums: Array) -> Array:
+            return sums + values[:, i]
 
-    return _fit(positions, weight, total, lambda centre: centre[:, None])
+        return jax.lax.fori_loop(1, values.shape[1], add, values[:, 0])
+
+    return _fit(positions, weight, total, lambda centre: centre[:, None], unseen)
 
 
 def _fit(
@@ -244,26 +264,33 @@ def _fit(
     weight: Array,
     total: Callable[[Array], Array],  # sums rankings over groups
     spread: Callable[[Array], Array],  # gives each ranking the row of its group
+    unseen: str,
 ) -> MallowsFit:
     n_labels = positions.shape[-1]
+    seen = total(jnp.where(jnp.isnan(positions), 0.0, weight[..., None])) > 0
+    put_last = ~seen & (unseen == "last")
+
+    def place(vote_sums: Array) -> Array:
+        return borda(jnp.where(put_last, -1.0, vote_sums))
 
     def complete(centre: Array) -> Array:
         return most_probable_extension(positions, jnp.broadcast_to(spread(centre), positions.shape))
 
-    def improve(centre: Array) -> Array:
-        votes = (n_labels + 1 - complete(centre)).astype(jnp.float32)
-        return borda(total(weight[..., None] * votes))
+    def votes(centre: Array) -> Array:
+        completed = complete(centre)
+        return total(weight[..., None] * (n_labels + 1 - completed).astype(jnp.float32))
 
-    start = borda(total(weight[..., None] * borda_votes(positions)))
+    start = place(total(weight[..., None] * borda_votes(positions)))
     known = jnp.logical_not(jnp.any(_undecided(positions) & (weight > 0)))
-    centre = _iterate(improve, start, known)
-    distance = kendall_distance(
-        complete(centre).astype(jnp.float32), spread(centre).astype(jnp.float32)
-    )
+    centre = _iterate(lambda centre: place(votes(centre)), start, known)
+    completed, at = complete(centre).astype(jnp.float32), spread(centre).astype(jnp.float32)
     weight_sum = total(weight)
-    mean_distance = total(weight * distance) / jnp.where(weight_sum > 0, weight_sum, 1.0)
-    seen = total(jnp.where(jnp.isnan(positions), 0.0, weight[..., None])) > 0
-    return MallowsFit(centre, mean_distance, fit_dispersion(mean_distance, n_labels), ~seen)
+    divisor = jnp.where(weight_sum > 0, weight_sum, 1.0)
+    mean_distance = total(weight * kendall_distance(completed, at)) / divisor
+    n_seen = jnp.sum(seen, axis=-1) if unseen == "last" else None
+    theta = fit_dispersion(mean_distance, n_labels, n_seen)
+    mean_vote = votes(centre) / divisor[..., None]
+    return MallowsFit(centre, mean_vote, mean_distance, theta, ~seen)
 
 
 def _undecided(positions: Array) -> Array:  # bool (...), rankings that an extension would change

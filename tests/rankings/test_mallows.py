@@ -140,6 +140,8 @@ def test_groups_equal_a_loop_over_groups(missing):
         assert fit.centre[g].tolist() == centre
         completed = [extension(list(p), centre) for p in positions[mine]]
         distance = [oracles.pair_counts(centre, r)[1] for r in completed]
+        votes = 6 - np.average(completed, axis=0, weights=weight[mine])
+        np.testing.assert_allclose(fit.mean_vote[g], votes, rtol=1e-6)
         mean = np.average(distance, weights=weight[mine])
         np.testing.assert_allclose(fit.mean_distance[g], mean, rtol=1e-6)
         np.testing.assert_allclose(
@@ -159,29 +161,43 @@ def test_tables_equal_groups_and_a_weight_equals_copies():
         positions[copies], group[copies], np.ones(len(copies), np.float32), 8
     )
     for one, other, third in zip(tables, groups, copied, strict=True):
-        np.testing.assert_array_equal(one, other)
-        np.testing.assert_array_equal(one, third)
+        np.testing.assert_allclose(one, other, rtol=1e-6)
+        np.testing.assert_allclose(one, third, rtol=1e-6)
     assert tables.unseen.any()
 
 
-def cycling_tables():
-    """Search for groups whose centre never rests."""
-    found = []
-    for seed in range(4000):
-        positions = random_rankings(3, 5, 0.5, seed)
-        centres = centres_by_loop(positions, np.ones(3))
-        if len(centres) == 101:
-            found.append((positions, centres[-1]))
-    return found
+@pytest.mark.parametrize("period", [1, 2, 3])
+def test_a_centre_that_cycles_keeps_the_last_of_100_iterations(period):
+    # No cycle of Algorithm 1 turned up in a million random groups, so one is made here: each
+    # iteration rotates the first `period` labels, after a start that is never met again.
+    rotation = jnp.array([*range(1, period), 0, *range(period, 4)])
+    start = jnp.array([[4, 3, 2, 1], [1, 2, 3, 4]])
+
+    def improve(centre):
+        first = (centre == start[0]).all(-1, keepdims=True)
+        return jnp.where(first, jnp.array([1, 2, 3, 4]), centre[:, rotation])
+
+    expected = start
+    for _ in range(mallows.MAX_ITERATIONS):
+        expected = improve(expected)
+    assert (improve(expected) == expected).all() == (period == 1)
+    got = mallows._iterate(improve, start, jnp.zeros((), bool))
+    assert got.tolist() == expected.tolist()
 
 
-@pytest.mark.slow
-def test_a_centre_that_cycles_keeps_the_last_of_100_iterations():
-    found = cycling_tables()
-    assert found
-    positions = np.stack([p for p, _ in found])
-    fit = mallows.fit_tables(jnp.asarray(positions), jnp.ones(positions.shape[:2]))
-    assert fit.centre.tolist() == [centre for _, centre in found]
+@pytest.mark.parametrize("missing", [0.3, 0.6])
+def test_unseen_labels_at_the_end_leave_the_rest_as_if_they_were_not_there(missing):
+    positions = random_rankings(40, 4, missing, seed=6)
+    wider = np.insert(positions, [0, 2], np.nan, axis=1)  # labels 0 and 3 are never ranked
+    group = np.arange(40, dtype=np.int32) % 5
+    one = np.ones(40, np.float32)
+    fit = mallows.fit_groups(wider, group, one, 5, unseen="last")
+    alone = mallows.fit_groups(positions, group, one, 5)
+    assert not alone.unseen.any()
+    assert fit.unseen.tolist() == [[True, False, False, True, False, False]] * 5
+    assert fit.centre[:, [1, 2, 4, 5]].tolist() == alone.centre.tolist()
+    assert fit.centre[:, [0, 3]].tolist() == [[5, 6]] * 5
+    np.testing.assert_allclose(fit.theta, alone.theta, rtol=1e-5)
 
 
 def test_a_group_without_rankings_gives_no_nan():
