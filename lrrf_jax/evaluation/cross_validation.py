@@ -1,26 +1,22 @@
-"""Repeated cross-validation of label rankers, also with labels deleted from the training part."""
+"""Repeated cross-validation of one label ranker on one table."""
 
 import dataclasses
-import functools
-import time
-import warnings
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
-import narwhals.stable.v1 as nw
 import numpy as np
-from sklearn.base import clone
 
-from lrrf_jax import metrics
 from lrrf_jax._typing import NDArray
-from lrrf_jax._validation import InputError, require_choice, require_integer
-from lrrf_jax.learners import LEARNERS
-from lrrf_jax.rankings.missing import delete_labels
-from lrrf_jax.rankings.validation import require_rankings
-
-PROTOCOLS = ("delete-once",)
-# What a random number is drawn for; one stream each, so that none disturbs another.
-_FOLDS, _DELETION, _ESTIMATOR = range(3)
+from lrrf_jax._validation import require_integer
+from lrrf_jax.evaluation.protocol import (
+    DELETE_ONCE,
+    Protocol,
+    as_estimator,
+    as_table,
+    learner_name,
+    plain_params,
+    run_fold,
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,13 +70,6 @@ class CrossValidation:
         return self.scores[~np.isnan(self.scores)]
 
 
-class _Fold(NamedTuple):
-    repeat: int
-    number: int
-    train: NDArray  # int64, row numbers
-    test: NDArray
-
-
 def cross_validate(
     learner: Any,
     X: Any,
@@ -89,8 +78,10 @@ def cross_validate(
     repeats: int = 5,
     missing: float = 0.0,
     seed: int = 0,
-    protocol: str = "delete-once",
+    protocol: str = DELETE_ONCE,
     *,
+    stratified: bool = False,
+    folds_run: int | None = None,
     on_fold: Callable[[int, int, float], None] | None = None,
 ) -> CrossValidation:
     """Score a learner by repeated cross-validation, the same folds for every learner.
@@ -115,16 +106,24 @@ def cross_validate(
         clone, one for each repeat and fold. Folds and deleted labels do not depend on the
         learner; the folds do not depend on ``missing`` either, and a larger ``missing`` deletes
         the same labels and more.
-    protocol : {"delete-once"}
-        Labels are deleted once a repeat for the whole table, so a row lacks the same labels in
-        every fold that trains on it (Zhou and Qiu 2018, section 5.1, as written).
+    protocol : {"delete-once", "as-run-by-authors"}
+        "delete-once": labels are deleted once a repeat for the whole table, so a row lacks the
+        same labels in every fold that trains on it (Zhou and Qiu 2018, section 5.1, as written).
+        "as-run-by-authors": trees are grown on complete rankings, and labels deleted afresh in
+        every leaf for every query; for ``RandomForestLabelRanker(criterion="rac")`` alone, which
+        the name "lr-rf" then stands for. It reproduces the paper's figures for missing labels;
+        they say nothing of how well a learner does that never saw those labels.
+    stratified : bool
+        Spread the rows of each distinct ranking evenly over the folds.
+    folds_run : int, optional
+        Run the first folds of each repeat only, as many as this; they are those of a full run.
     on_fold : callable, optional
         Called after every fold with the repeat and the fold, both from 0, and the score.
 
     Returns
     -------
     CrossValidation
-        With ``scores`` (repeats, folds), ``mean``, ``std``, seconds, and ``to_dict()``.
+        With ``scores`` (repeats, folds or folds_run), ``mean``, ``std``, seconds, ``to_dict()``.
 
     Raises
     ------
@@ -140,117 +139,25 @@ def cross_validate(
     >>> result.scores.shape
     (2, 5)
     """
-    estimator = _estimator(learner)
-    require_choice(protocol, "protocol", PROTOCOLS)
+    estimator = as_estimator(learner, protocol)
     require_integer(repeats, "repeats", 1)
-    require_integer(seed, "seed", 0)
-    if not 0 <= missing < 1:
-        raise InputError(f"missing must be a probability in [0, 1); it is {missing!r}.")
-    take, n_samples = _rows(X)
-    rankings = require_rankings(y, n_samples)
-    require_integer(folds, "folds", 2, n_samples)
-    if not ((~np.isnan(rankings)).sum(1) > 1).any():
-        raise InputError("y must rank two labels in one row at least; no row does.")
-    scores, fit_seconds, predict_seconds = np.full((3, repeats, folds), np.nan)
-    for repeat in range(repeats):
-        incomplete = delete_labels(rankings, missing, _generator(seed, repeat, _DELETION))
-        for fold in _folds(n_samples, folds, seed, repeat):
-            ranker = _seeded(clone(estimator), seed, repeat, fold.number)
-            at = repeat, fold.number
-            started = time.perf_counter()
-            _fit(ranker, take(fold.train), incomplete[fold.train], fold, missing > 0)
-            fitted = time.perf_counter()
-            predicted = ranker.predict(take(fold.test))
-            fit_seconds[at] = fitted - started
-            predict_seconds[at] = time.perf_counter() - fitted
-            taus = metrics.kendall_tau(rankings[fold.test], predicted, per_row=True)
-            if not np.isnan(taus).all():
-                scores[at] = np.nanmean(taus)
-            if on_fold is not None:
-                on_fold(repeat, fold.number, float(scores[at]))
-    settings = {
+    table = as_table(X, y)
+    require_integer(folds, "folds", 2, table.n_samples)
+    rules = Protocol(folds, missing, seed, protocol, stratified)
+    if folds_run is not None:
+        require_integer(folds_run, "folds_run", 1, folds)
+    scores, fit_seconds, predict_seconds = np.full((3, repeats, folds_run or folds), np.nan)
+    for at in np.ndindex(scores.shape):
+        scores[at], fit_seconds[at], predict_seconds[at] = run_fold(estimator, table, rules, *at)
+        if on_fold is not None:
+            on_fold(*at, float(scores[at]))
+    settings: dict[str, Any] = {
         "folds": int(folds),
         "repeats": int(repeats),
         "missing": float(missing),
         "seed": int(seed),
         "protocol": protocol,
-        "params": {key: _plain(value) for key, value in estimator.get_params().items()},
+        "stratified": bool(stratified),
+        "params": plain_params(estimator),
     }
-    name = getattr(estimator, "name", None) or type(estimator).__name__
-    return CrossValidation(name, scores, fit_seconds, predict_seconds, settings)
-
-
-def _estimator(learner: Any) -> Any:
-    if isinstance(learner, str):
-        if learner not in LEARNERS:
-            raise InputError(
-                f"there is no learner {learner!r}; there are {', '.join(LEARNERS)}. Give one of "
-                "these names, or an estimator."
-            )
-        return LEARNERS[learner]()
-    if isinstance(learner, type) or not all(
-        hasattr(learner, method) for method in ("fit", "predict", "get_params")
-    ):
-        raise InputError(
-            "learner must be an estimator with fit, predict and get_params, or one of the names "
-            f"{', '.join(LEARNERS)}; it is {learner!r}."
-        )
-    return learner
-
-
-def _rows(X: Any) -> tuple[Callable[[NDArray], Any], int]:
-    """Return the function that takes rows of ``X``, a data frame kept as one, and their number."""
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
-    if isinstance(frame, nw.DataFrame):
-        return (lambda rows: frame[rows].to_native()), len(frame)
-    try:
-        table = np.asarray(X)
-    except ValueError as error:
-        raise InputError("X must be a table; its rows have different lengths.") from error
-    if table.ndim != 2:
-        raise InputError(
-            f"X must have two dimensions, (n_samples, n_features); it has shape {table.shape}."
-        )
-    return functools.partial(np.take, table, axis=0), len(table)
-
-
-def _generator(seed: int, repeat: int, purpose: int) -> np.random.Generator:
-    return np.random.default_rng([seed, repeat, purpose])
-
-
-def _folds(n_samples: int, folds: int, seed: int, repeat: int) -> list[_Fold]:
-    order = _generator(seed, repeat, _FOLDS).permutation(n_samples)
-    parts = []
-    for number, test in enumerate(np.array_split(order, folds)):
-        in_test = np.zeros(n_samples, bool)
-        in_test[test] = True
-        # In the order of the table: what a learner sees does not depend on the shuffle.
-        parts.append(_Fold(repeat, number, np.flatnonzero(~in_test), np.flatnonzero(in_test)))
-    return parts
-
-
-def _seeded(ranker: Any, seed: int, repeat: int, fold: int) -> Any:
-    """Set every ``random_state`` of an estimator, also of its parts."""
-    draws = np.random.default_rng([seed, repeat, _ESTIMATOR, fold])
-    names = [name for name in ranker.get_params() if name.split("__")[-1] == "random_state"]
-    states = {name: int(draws.integers(2**31 - 1)) for name in sorted(names)}
-    return ranker.set_params(**states)
-
-
-def _fit(ranker: Any, X: Any, y: NDArray, fold: _Fold, deleted: bool) -> None:
-    with warnings.catch_warnings():
-        if deleted:  # rows that lost nearly all labels are what was asked for
-            warnings.filterwarnings("ignore", message=".*rows rank too few labels")
-        try:
-            ranker.fit(X, y)
-        except InputError as error:
-            raise InputError(
-                f"repeat {fold.repeat}, fold {fold.number} (both from 0): {error}"
-            ) from error
-
-
-def _plain(value: Any) -> Any:
-    """Return what JSON can hold of a parameter: itself, or else its text."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    return value if isinstance(value, bool | int | float | str | None) else repr(value)
+    return CrossValidation(learner_name(estimator), scores, fit_seconds, predict_seconds, settings)

@@ -86,6 +86,32 @@ def test_all_learners_get_the_same_folds_and_the_same_deleted_labels():
         np.testing.assert_array_equal(test, other_test)
 
 
+def test_stratified_folds_hold_equal_shares_of_every_ranking():
+    rankings = np.tile([[1.0, 2, 3, 4], [4, 3, 2, 1], [np.nan, 2, 1, np.nan]], (8, 1))[:N_ROWS]
+    _, calls = recorded(y=rankings, stratified=True)
+    repeats = [[numbers(test) for _, _, test, _ in calls[k : k + 5]] for k in (0, 5, 10)]
+    for tests in repeats:
+        assert sorted(sum(tests, [])) == list(range(N_ROWS))
+        assert sorted(map(len, tests)) == [4, 4, 5, 5, 5]
+        for kind in range(3):
+            shares = [sum(row % 3 == kind for row in test) for test in tests]
+            assert max(shares) - min(shares) <= 1
+    assert repeats[0] != repeats[1]
+    plain = [numbers(test) for _, _, test, _ in recorded(y=rankings)[1]]
+    uneven = [[sum(row % 3 == kind for row in test) for test in plain[:5]] for kind in range(3)]
+    assert any(max(shares) - min(shares) > 1 for shares in uneven)
+
+
+def test_the_first_folds_alone_are_those_of_a_full_run():
+    whole, calls = recorded(RandomRecorder(), missing=0.4)
+    first, some = recorded(RandomRecorder(), missing=0.4, folds_run=2)
+    np.testing.assert_array_equal(first.scores, whole.scores[:, :2])
+    assert len(some) == 6
+    for part, other in zip(some, [*calls[0:2], *calls[5:7], *calls[10:12]], strict=True):
+        np.testing.assert_array_equal(part[1], other[1])
+        assert part[3].random_state == other[3].random_state
+
+
 def test_folds_do_not_depend_on_the_deletion():
     complete, incomplete = recorded()[1], recorded(missing=0.4)[1]
     for (train, _, test, _), (other_train, _, other_test, _) in zip(
@@ -210,6 +236,7 @@ def test_the_result_tells_what_was_done_and_cannot_be_changed():
         "missing": 0.25,
         "seed": 3,
         "protocol": "delete-once",
+        "stratified": False,
     }
     assert np.shape(document["fit_seconds"]) == np.shape(document["predict_seconds"]) == (3, 5)
     assert np.min(document["fit_seconds"]) >= 0
@@ -225,11 +252,16 @@ def test_the_result_tells_what_was_done_and_cannot_be_changed():
         ({"folds": N_ROWS + 1}, f"from 2 to {N_ROWS}; it is {N_ROWS + 1}"),
         ({"folds": 2.5}, "folds must be a whole number"),
         ({"repeats": 0}, "repeats must be a whole number 1 or more; it is 0"),
+        ({"folds_run": 6}, "folds_run must be a whole number from 1 to 5; it is 6"),
+        ({"protocol": "as-run-by-authors"}, "reproduces one forest only: learner must be 'lr-rf'"),
         ({"seed": -1}, "seed must be a whole number 0 or more"),
         ({"missing": 1}, r"missing must be a probability in \[0, 1\); it is 1"),
         ({"missing": -0.1}, "missing must be a probability"),
         ({"missing": float("nan")}, "missing must be a probability"),
-        ({"protocol": "authors"}, "protocol must be one of 'delete-once'; it is 'authors'"),
+        (
+            {"protocol": "authors"},
+            "protocol must be one of 'delete-once', 'as-run-by-authors'; it is",
+        ),
         ({"learner": "lr-fr"}, f"no learner 'lr-fr'; there are {', '.join(LEARNERS)}"),
         ({"learner": RandomForestLabelRanker}, "learner must be an estimator .*names lr-rf"),
         ({"learner": 3}, "learner must be an estimator"),
