@@ -7,21 +7,50 @@ from lrrf_jax import model_file
 from lrrf_jax._validation import ModelFileError
 from lrrf_jax.learners.base import LabelRanker
 from lrrf_jax.learners.consensus import ConsensusLabelRanker
+from lrrf_jax.learners.ll import LogLinearLabelRanker
 from lrrf_jax.learners.lr_rf import RandomForestLabelRanker
+from lrrf_jax.learners.lrf_ert import EntropyForestLabelRanker
+from lrrf_jax.learners.lrf_rt import SimilarityForestLabelRanker
+from lrrf_jax.learners.lrt import MallowsTreeLabelRanker
+from lrrf_jax.learners.lrt_bag import (
+    BaggedMallowsTreesLabelRanker,
+    FrequencyMallowsTreesLabelRanker,
+    WidthMallowsTreesLabelRanker,
+)
+from lrrf_jax.learners.lw_rf import LabelwiseForestLabelRanker
+from lrrf_jax.learners.pw_rf import PairwiseForestLabelRanker
 from lrrf_jax.learners.rpc import PairwiseComparisonLabelRanker
 
 LEARNERS: dict[str, type[LabelRanker]] = {
     "lr-rf": RandomForestLabelRanker,
     "rpc": PairwiseComparisonLabelRanker,
+    "lrt": MallowsTreeLabelRanker,
+    "lrt-bag": BaggedMallowsTreesLabelRanker,
+    "w-lrt-bag": WidthMallowsTreesLabelRanker,
+    "f-lrt-bag": FrequencyMallowsTreesLabelRanker,
+    "lrf-rt": SimilarityForestLabelRanker,
+    "lrf-ert": EntropyForestLabelRanker,
+    "lw-rf": LabelwiseForestLabelRanker,
+    "pw-rf": PairwiseForestLabelRanker,
+    "ll": LogLinearLabelRanker,
     "default": ConsensusLabelRanker,
 }
 
 __all__ = [
     "LEARNERS",
+    "BaggedMallowsTreesLabelRanker",
     "ConsensusLabelRanker",
+    "EntropyForestLabelRanker",
+    "FrequencyMallowsTreesLabelRanker",
     "LabelRanker",
+    "LabelwiseForestLabelRanker",
+    "LogLinearLabelRanker",
+    "MallowsTreeLabelRanker",
     "PairwiseComparisonLabelRanker",
+    "PairwiseForestLabelRanker",
     "RandomForestLabelRanker",
+    "SimilarityForestLabelRanker",
+    "WidthMallowsTreesLabelRanker",
     "load",
 ]
 

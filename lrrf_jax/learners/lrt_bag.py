@@ -1,0 +1,157 @@
+"""LRT+bag, W-LRT+bag and F-LRT+bag: bagged label ranking trees, three ways to find thresholds.
+
+Aledo, Gámez and Molina, "Tackling the supervised label ranking problem by bagging weak learners",
+2017.
+"""
+
+from typing import Any, ClassVar
+
+from lrrf_jax.learners._table import TrainingTable
+from lrrf_jax.learners.forest_config import ForestConfig
+from lrrf_jax.learners.forest_growth import ForestParams
+from lrrf_jax.learners.forest_ranker import ForestLabelRanker
+from lrrf_jax.learners.mallows_trees import fit_mallows_trees, mallows_config
+
+
+class BaggedMallowsTreesLabelRanker(ForestLabelRanker):
+    """Bagged label ranking trees (LRT+bag).
+
+    Each tree is grown as by `MallowsTreeLabelRanker` on a bootstrap sample; their rankings are
+    aggregated by Borda's method.
+
+    Parameters
+    ----------
+    n_estimators : int, default 50
+        Number of trees.
+    criterion : {"dispersion", "theta"}, default "dispersion"
+        What splits lower or raise, see `MallowsTreeLabelRanker`.
+    max_features : int, float, "log2+1", "sqrt", "log2" or None, default None
+        Candidate features a node; all, as published, by default.
+    max_depth : int, default 16
+        Tests on the longest path, at most 16.
+    min_samples_split : int or None, default None
+        Least size of a node to be split, repeats in the bootstrap counted; None: twice the
+        number of labels.
+    min_samples_leaf : int, default 1
+    bootstrap : bool, default True
+        Draw n_samples rows with replacement for each tree.
+    max_bins : "auto", "exact" or int, default "auto"
+        Candidate thresholds a feature, at most 255; "exact" keeps every midpoint while they fit.
+    missing : {"unknown", "last"}, default "unknown"
+        What a missing label means: nothing, or (top-k lists) a place after every ranked label.
+    random_state : int, RandomState or None, default None
+        The same int gives the same bytes, whatever the threads or devices.
+    """
+
+    name = "lrt-bag"
+    _splitter: ClassVar[str] = "best"
+
+    def __init__(
+        self,
+        n_estimators: int = 50,
+        *,
+        criterion: str = "dispersion",
+        max_features: Any = None,
+        max_depth: int = 16,
+        min_samples_split: int | None = None,
+        min_samples_leaf: int = 1,
+        bootstrap: bool = True,
+        max_bins: Any = "auto",
+        missing: str = "unknown",
+        random_state: Any = None,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.criterion = criterion
+        self.max_features = max_features
+        self.max_depth = max_depth
+        self.min_samples_split = min_samples_split
+        self.min_samples_leaf = min_samples_leaf
+        self.bootstrap = bootstrap
+        self.max_bins = max_bins
+        self.missing = missing
+        self.random_state = random_state
+
+    def _fit(self, key: Any, table: TrainingTable) -> tuple[ForestParams, ForestConfig]:
+        config = mallows_config(
+            self,
+            table,
+            n_trees=self.n_estimators,
+            splitter=self._splitter,
+            n_bins=getattr(self, "n_bins", 2),
+        )
+        return fit_mallows_trees(key, table, config), config
+
+
+class _IntervalMallowsTrees(BaggedMallowsTreesLabelRanker):
+    def __init__(
+        self,
+        n_estimators: int = 50,
+        *,
+        n_bins: int = 2,
+        criterion: str = "dispersion",
+        max_features: Any = None,
+        max_depth: int = 16,
+        min_samples_split: int | None = None,
+        min_samples_leaf: int = 1,
+        bootstrap: bool = True,
+        max_bins: Any = "auto",
+        missing: str = "unknown",
+        random_state: Any = None,
+    ) -> None:
+        super().__init__(
+            n_estimators,
+            criterion=criterion,
+            max_features=max_features,
+            max_depth=max_depth,
+            min_samples_split=min_samples_split,
+            min_samples_leaf=min_samples_leaf,
+            bootstrap=bootstrap,
+            max_bins=max_bins,
+            missing=missing,
+            random_state=random_state,
+        )
+        self.n_bins = n_bins
+
+
+class WidthMallowsTreesLabelRanker(_IntervalMallowsTrees):
+    """Bagged label ranking trees with splits at equal widths (W-LRT+bag).
+
+    At a node each feature offers the thresholds between ``n_bins`` intervals of equal width, on
+    the values in the node, whatever the rankings: with 2, the middle of the range.
+
+    Parameters
+    ----------
+    n_bins : int, default 2
+        Intervals a feature.
+
+    Notes
+    -----
+    All other parameters are those of `BaggedMallowsTreesLabelRanker`. The nearest of the
+    ``max_bins`` candidate thresholds is taken. More than two intervals are binary splits here,
+    where the source has a child for each.
+    """
+
+    name = "w-lrt-bag"
+    _splitter = "width"
+
+
+class FrequencyMallowsTreesLabelRanker(_IntervalMallowsTrees):
+    """Bagged label ranking trees with splits at equal frequencies (F-LRT+bag).
+
+    At a node each feature offers the thresholds between ``n_bins`` intervals of as many rows
+    each, whatever the rankings: with 2, the median.
+
+    Parameters
+    ----------
+    n_bins : int, default 2
+        Intervals a feature.
+
+    Notes
+    -----
+    All other parameters are those of `BaggedMallowsTreesLabelRanker`. The nearest of the
+    ``max_bins`` candidate thresholds is taken. More than two intervals are binary splits here,
+    where the source has a child for each.
+    """
+
+    name = "f-lrt-bag"
+    _splitter = "frequency"

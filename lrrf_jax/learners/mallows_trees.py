@@ -1,0 +1,176 @@
+"""Trees whose leaves hold the centre of a Mallows distribution: LRT and its bagged forms.
+
+Cheng, Hühn and Hüllermeier, "Decision tree and instance-based learning for label ranking", 2009.
+"""
+
+import functools
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from lrrf_jax._typing import Array, NDArray
+from lrrf_jax._validation import require_choice, require_integer
+from lrrf_jax.learners import forest_views
+from lrrf_jax.learners._table import TrainingTable
+from lrrf_jax.learners.fixed_point import integer_weights
+from lrrf_jax.learners.forest_config import ForestConfig, resolve_max_features
+from lrrf_jax.learners.forest_growth import ForestParams, fit_forest
+from lrrf_jax.rankings.completion import most_probable_extension
+from lrrf_jax.rankings.mallows import fit_groups
+from lrrf_jax.rankings.permutations import rank_scores
+from lrrf_jax.rankings.statistics import borda_votes
+from lrrf_jax.trees.binning import resolve_max_bins
+from lrrf_jax.trees.forest import MAX_DEPTH, Forest
+from lrrf_jax.trees.inference import make_ready
+from lrrf_jax.trees.xla import bucket_size
+
+_VOTE_SCALE = 64  # votes of partial rankings are fractions; sums of integers are exact
+_MOST_WEIGHT = 2**22  # sums of weights and votes are exact in float32
+
+
+def mallows_config(
+    ranker: Any, table: TrainingTable, *, n_trees: int, splitter: str, n_bins: int = 2
+) -> ForestConfig:
+    """Check the parameters of a ranker and settle what is left open in them."""
+    require_choice(ranker.criterion, "criterion", ("dispersion", "theta"))
+    require_integer(ranker.max_depth, "max_depth", 1, MAX_DEPTH)
+    require_integer(ranker.min_samples_leaf, "min_samples_leaf", 1)
+    if not isinstance(ranker.max_bins, str):
+        require_integer(ranker.max_bins, "max_bins", 1, 255)
+    else:
+        require_choice(ranker.max_bins, "max_bins", ("auto", "exact"))
+    n_samples, n_features = table.features.shape
+    n_labels = table.positions.shape[1]
+    min_samples_split = ranker.min_samples_split
+    if min_samples_split is None:
+        min_samples_split = 2 * n_labels
+    require_integer(min_samples_split, "min_samples_split", 2)
+    require_integer(n_trees, "n_estimators", 1)
+    require_integer(n_bins, "n_bins", 2, 64)
+    return ForestConfig(
+        n_labels=n_labels,
+        n_trees=int(n_trees),
+        criterion=ranker.criterion,
+        purity="ranking",
+        splitter=splitter,
+        max_depth=int(ranker.max_depth),
+        n_candidates=resolve_max_features(getattr(ranker, "max_features", None), n_features),
+        min_samples_split=int(min_samples_split),
+        min_samples_leaf=int(ranker.min_samples_leaf),
+        bootstrap=bool(getattr(ranker, "bootstrap", False)),
+        aggregation="two-step",
+        max_thresholds=resolve_max_bins(ranker.max_bins, n_samples),
+        n_cuts=int(n_bins) - 1,
+    )
+
+
+def fit_mallows_trees(key: Array, table: TrainingTable, config: ForestConfig) -> ForestParams:
+    """Grow trees, and give every leaf the centre of the rankings in it.
+
+    Of complete rankings that is Borda's. Partial ones are completed around the centre in turns
+    (`fit_groups`); a label that no ranking of a leaf ranks goes where the nodes above have it.
+    """
+    params, _ = fit_forest(key, table, config)
+    if _complete(table.positions):
+        return params
+    values = _leaf_centres(key, params.forest, table, config)
+    return params._replace(forest=params.forest._replace(leaf_value=values))
+
+
+def _complete(positions: NDArray) -> bool:
+    ordered = np.sort(positions, axis=1)
+    return bool((ordered == np.arange(1, positions.shape[1] + 1)).all())
+
+
+def _leaf_centres(
+    key: Array, forest: Forest, table: TrainingTable, config: ForestConfig
+) -> NDArray:  # int32 (n_slots, n_labels)
+    """Fit Mallows' distribution in every leaf, and complete it from the nodes above."""
+    n_samples, n_labels = table.positions.shape
+    leaf = forest_views.leaves(table.features, make_ready(forest))
+    copies = forest_views.bootstrap_table(key, n_samples, forest.n_trees, config.bootstrap)
+    weight = copies.astype(np.int64)
+    if table.weight is not None:
+        weight = weight * integer_weights(table.weight, _MOST_WEIGHT // (2 * n_labels))[0][:, None]
+    leaf_slot = np.asarray(forest.leaf_slot)
+    slot = leaf_slot[np.arange(forest.n_trees), leaf]  # (n_samples, n_trees)
+    first_slot = leaf_slot.min(1)
+    n_groups = bucket_size(int((leaf_slot.max(1) - first_slot).max()) + 1)
+
+    n_rows = bucket_size(n_samples)
+    positions = np.full((n_rows, n_labels), np.nan, np.float32)
+    positions[:n_samples] = table.positions
+    n_slots = len(forest.leaf_value)
+    centre = np.zeros((n_slots, n_labels), np.int32)
+    unseen = np.zeros((n_slots, n_labels), bool)
+    for tree, start in enumerate(first_slot):
+        group = np.full(n_rows, -1, np.int32)
+        group[:n_samples] = slot[:, tree] - start
+        tree_weight = np.zeros(n_rows, np.float32)
+        tree_weight[:n_samples] = weight[:, tree]
+        fit = jax.device_get(fit_groups(positions, group, tree_weight, n_groups))
+        n_leaves = leaf_slot[tree].max() + 1 - start
+        centre[start : start + n_leaves] = fit.centre[:n_leaves]
+        unseen[start : start + n_leaves] = fit.unseen[:n_leaves]
+    if not unseen.any():
+        return centre
+
+    votes = np.round(np.asarray(borda_votes(table.positions)) * _VOTE_SCALE).astype(np.int64)
+    ranked = ~np.isnan(table.positions)
+
+    def by_slot(values: NDArray) -> NDArray:  # (n_samples, n_labels) -> (n_slots, n_labels)
+        sums = [
+            np.bincount(slot.ravel(), (column[:, None] * weight).ravel(), n_slots)
+            for column in values.T
+        ]
+        return np.stack(sums, axis=1)
+
+    # The leaf of a slot is the last that points to it: those before it are descendants of the
+    # same unsplit node.
+    leaf_of_slot = np.zeros(n_slots, np.int32)
+    leaf_of_slot[leaf_slot.ravel()] = np.arange(leaf_slot.size, dtype=np.int32)
+    more = bucket_size(n_slots) - n_slots
+    beyond = np.full(more, np.iinfo(np.int32).max, np.int32)
+    completed = _complete_from_above(
+        np.concatenate([leaf_of_slot, beyond]),
+        np.pad(by_slot(votes), ((0, more), (0, 0))).astype(np.int32),
+        np.pad(by_slot(ranked) > 0, ((0, more), (0, 0))),
+        np.pad(centre, ((0, more), (0, 0)), mode="edge"),
+        np.pad(unseen, ((0, more), (0, 0))),
+        depth=forest.depth,
+    )
+    return np.asarray(completed)[:n_slots]
+
+
+@functools.partial(jax.jit, static_argnames="depth")
+def _complete_from_above(
+    leaf: Array,  # int32 (n_slots,), rising: tree * 2**depth + leaf
+    votes: Array,  # int32 (n_slots, n_labels), generalised Borda, summed
+    seen: Array,  # bool (n_slots, n_labels)
+    centre: Array,  # int32 (n_slots, n_labels)
+    unseen: Array,  # bool (n_slots, n_labels)
+    *,
+    depth: int,
+) -> Array:  # int32 (n_slots, n_labels)
+    """Complete leaves by the most probable extension to the node above, and so on to the root."""
+    n_slots = len(leaf)
+
+    def node_sums(level):
+        node = leaf >> (depth - level)
+        starts = jnp.concatenate([jnp.zeros(1, bool), node[1:] != node[:-1]])
+        group = jnp.cumsum(starts.astype(jnp.int32))
+        total = jax.ops.segment_sum(votes, group, n_slots)[group]
+        return total, jax.ops.segment_max(seen, group, n_slots)[group]
+
+    def descend(level, above):
+        total, some = node_sums(level)
+        own = jnp.where(some, rank_scores(total).astype(jnp.float32), jnp.nan)
+        return most_probable_extension(own, above)
+
+    root = rank_scores(node_sums(0)[0])
+    above = lax.fori_loop(jnp.int32(0), jnp.int32(depth), descend, root)
+    own = jnp.where(unseen, jnp.nan, centre.astype(jnp.float32))
+    return most_probable_extension(own, above)
