@@ -1,5 +1,6 @@
 """What the linear learners share: scaled features, blocks of rows, and sums in a fixed order."""
 
+import functools
 from typing import NamedTuple
 
 import jax
@@ -8,8 +9,9 @@ import numpy as np
 from jax import lax
 
 from lrrf_jax._typing import AnyArray, Array, NDArray
-from lrrf_jax.learners.batching import TILE
-from lrrf_jax.trees.xla import bucket_size
+from lrrf_jax.learners.batching import TILE, map_tiles
+from lrrf_jax.rankings.permutations import rank_scores
+from lrrf_jax.trees.xla import COMPILER_OPTIONS, bucket_size
 
 # A spread below this share of the mean is what rounding to float32 leaves of a constant.
 _LEAST_SPREAD = 1e-6
@@ -64,7 +66,9 @@ def _weighted_sum(share: NDArray, features: NDArray, centre: NDArray, *, power: 
     return total
 
 
-def scaled(scaling: Scaling | LinearParams, features: Array) -> Array:  # float32, same shape
+def scaled(
+    scaling: Scaling | LinearParams, features: Array | NDArray
+) -> Array:  # float32, same shape
     """Move and shrink the features; no value is farther than 1e9 from 0."""
     return jnp.clip((features - scaling.centre) * scaling.scale, -_FARTHEST, _FARTHEST)
 
@@ -88,6 +92,22 @@ def linear_outputs(
     return total
 
 
+@functools.partial(jax.jit, static_argnames="of_ranks", compiler_options=COMPILER_OPTIONS)
+def utility_rows(
+    params: LinearParams,
+    features: Array,  # float32 (n_samples, n_features)
+    *,
+    of_ranks: bool,
+) -> Array:  # int32 or float32 (n_samples, n_labels)
+    """Rank the labels of each row by their linear utilities, or give the utilities."""
+
+    def rows(block: Array) -> Array:
+        utility = linear_outputs(params, block)
+        return rank_scores(utility) if of_ranks else utility
+
+    return map_tiles(rows, features)
+
+
 def in_blocks(*arrays: NDArray) -> tuple[NDArray, ...]:  # each (n_blocks, block_rows, ...)
     """Fill up rows with zeros to a size that similar tables share, and cut them into blocks."""
     n_rows = len(arrays[0])
@@ -101,10 +121,21 @@ def in_blocks(*arrays: NDArray) -> tuple[NDArray, ...]:  # each (n_blocks, block
     return tuple(out)
 
 
-def design(scaling: Scaling, features: Array) -> Array:  # float32 (..., n_features + 1)
+def design(scaling: Scaling, features: Array | NDArray) -> Array:  # float32 (..., n_features + 1)
     """Scale the features and append the constant 1."""
     columns = scaled(scaling, features)
     return jnp.concatenate([columns, jnp.ones_like(columns[..., :1])], axis=-1)
+
+
+def params_of(scaling: Scaling, models: NDArray) -> LinearParams:
+    """Split models, float32 (n_features + 1 or n_features, n_outputs), into weight and intercept.
+
+    Without a row for the constant, the intercept is 0.
+    """
+    n_features = len(scaling.scale)
+    models = np.asarray(models)
+    intercept = models[n_features] if len(models) > n_features else np.zeros_like(models[0])
+    return LinearParams(*scaling, np.ascontiguousarray(models[:n_features]), intercept)
 
 
 def relative_weights(weight: NDArray | None, n_rows: int) -> tuple[NDArray, float]:
@@ -135,8 +166,3 @@ def params_violation(params: LinearParams, n_features: int, n_outputs: int) -> s
     if not (np.asarray(params.scale) > 0).all():
         return "scale holds a number that is not positive"
     return None
-
-
-def host(params: LinearParams) -> LinearParams:
-    """Bring fitted parameters to the host: models hold NumPy arrays."""
-    return jax.tree.map(np.asarray, params)

@@ -22,9 +22,9 @@ from lrrf_jax.learners.linear import (
     LinearParams,
     Scaling,
     design,
-    host,
     in_blocks,
     linear_outputs,
+    params_of,
     params_violation,
     relative_weights,
     scaling_of,
@@ -176,7 +176,7 @@ def fit_rpc(table: TrainingTable, *, ridge: float, max_iter: int) -> LinearParam
         for start in range(0, n_pairs, chunk)
     ]
     models = np.concatenate(fitted)[:n_pairs]
-    return host(LinearParams(*scaling, np.ascontiguousarray(models[:, :-1].T), models[:, -1]))
+    return params_of(scaling, models.T)
 
 
 def rpc_votes(params: LinearParams, features: Array, *, voting: str) -> Array:

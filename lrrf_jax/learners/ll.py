@@ -1,0 +1,280 @@
+"""LL: log-linear models for label ranking, one linear utility a label.
+
+Dekel, Manning, Singer, "Log-linear models for label ranking", NIPS 2003, with the decomposition
+of a ranking into its edges: each pair of ranked labels is a graph of its own.
+"""
+
+import dataclasses
+import functools
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jax import lax
+
+from lrrf_jax._typing import Array, NDArray
+from lrrf_jax._validation import require_choice, require_integer, require_number
+from lrrf_jax.learners._table import TrainingTable
+from lrrf_jax.learners.base import LabelRanker
+from lrrf_jax.learners.linear import (
+    LinearParams,
+    design,
+    in_blocks,
+    params_of,
+    params_violation,
+    relative_weights,
+    scaled,
+    scaling_of,
+    utility_rows,
+)
+from lrrf_jax.rankings.pairwise import pair_indices, pair_signs
+from lrrf_jax.training import minimise
+from lrrf_jax.trees.xla import COMPILER_OPTIONS
+
+_EXACT = lax.Precision.HIGHEST
+_LEAST_SUM = 1e-12  # keeps the logarithm of a sum finite where no edge contributes
+_MEMORY = 10  # steps that L-BFGS remembers
+
+
+@dataclasses.dataclass(frozen=True)
+class LLConfig:
+    """Settings of a fitted log-linear model."""
+
+    n_labels: int
+
+
+def edge_loss(
+    weight: Array,  # float32 (n_columns, n_labels)
+    columns: Array,  # float32 (block_rows, n_columns)
+    sign: Array,  # int8 (block_rows, n_pairs): which label is first; 0: unknown
+    row_weight: Array,  # float32 (block_rows,), 0: padding
+) -> Array:  # float32 ()
+    """Sum log(1 + exp(utility of the worse - utility of the better label)) over the edges."""
+    toward = sign.astype(jnp.float32)
+    utility = jnp.matmul(columns, weight, precision=_EXACT)
+    margin = toward * jnp.matmul(utility, differences(weight.shape[1]), precision=_EXACT)
+    return jnp.sum(row_weight[:, None] * jnp.abs(toward) * jax.nn.softplus(-margin))
+
+
+def differences(n_labels: int) -> NDArray:  # float32 (n_labels, n_pairs)
+    """Lay out the matrix that takes utilities to differences, first minus second label.
+
+    A product with it and its transpose is faster than gathering pairs and adding them up again.
+    """
+    first, second = pair_indices(n_labels)
+    eye = np.eye(n_labels, dtype=np.float32)
+    return np.ascontiguousarray((eye[first] - eye[second]).T)
+
+
+@functools.partial(jax.jit, compiler_options=COMPILER_OPTIONS)
+def fit_lbfgs(
+    columns: Array,  # float32 (n_blocks, block_rows, n_columns)
+    sign: Array,  # int8 (n_blocks, block_rows, n_pairs)
+    row_weight: Array,  # float32 (n_blocks, block_rows)
+    ridge: Array,  # float32 ()
+    max_iter: Array,  # int32 ()
+    tolerance: Array,  # float32 ()
+    start: Array,  # float32 (n_columns, n_labels)
+) -> tuple[Array, Array]:  # float32 (n_columns, n_labels), int32 () steps
+    """Minimise the mean loss of an edge plus ``ridge / 2`` times the squared weights."""
+    share = 1 / jnp.sum(row_weight[..., None] * jnp.abs(sign).astype(jnp.float32))
+
+    @jax.checkpoint  # keeps no block's margins for the gradient
+    def add_block(total: Array, block: tuple[Array, ...], weight: Array) -> Array:
+        return total + edge_loss(weight, *block)
+
+    def loss(weight: Array) -> Array:
+        total, _ = lax.scan(
+            lambda total, block: (add_block(total, block, weight), None),
+            jnp.zeros(()),
+            (columns, sign, row_weight),
+        )
+        return total * share + ridge / 2 * jnp.sum(weight**2)
+
+    found = minimise(
+        loss, start, optax.lbfgs(memory_size=_MEMORY), max_steps=max_iter, tolerance=tolerance
+    )
+    return found.params, found.n_steps
+
+
+@functools.partial(jax.jit, compiler_options=COMPILER_OPTIONS)
+def fit_boost(
+    columns: Array,  # float32 (n_blocks, block_rows, n_columns)
+    sign: Array,  # int8 (n_blocks, block_rows, n_pairs)
+    row_weight: Array,  # float32 (n_blocks, block_rows)
+    n_rounds: Array,  # int32 ()
+    start: Array,  # float32 (n_columns, n_labels)
+) -> Array:  # float32 (n_columns, n_labels)
+    """Update all weights at once, ``n_rounds`` times, each by its own share of the mistakes.
+
+    Algorithm of section 4 of the paper: an edge from a better to a worse label with features x
+    pulls on the worse label's weights by x, on the better one's by -x.
+    """
+    n_labels = start.shape[1]
+    contrast = differences(n_labels)
+    first, second = np.maximum(contrast, 0), np.maximum(-contrast, 0)
+    known = row_weight > 0
+    reach = 2 * jnp.max(jnp.where(known, jnp.sum(jnp.abs(columns), -1), 0))
+    share = 1 / jnp.sum(row_weight[..., None] * jnp.abs(sign).astype(jnp.float32))
+
+    product = functools.partial(jnp.matmul, precision=_EXACT)
+
+    def pulls(x: Array, sign: Array, counts: Array, weight: Array) -> tuple[Array, Array]:
+        """Sum what wants each weight greater, and what wants it smaller, in a block."""
+        toward = sign.astype(jnp.float32)
+        margin = toward * product(product(x, weight), contrast)
+        wrong = counts[:, None] * share * jax.nn.sigmoid(-margin)
+        ahead, behind = wrong * jnp.maximum(toward, 0), wrong * jnp.maximum(-toward, 0)
+        worse = product(behind, first.T) + product(ahead, second.T)
+        better = product(ahead, first.T) + product(behind, second.T)
+        positive, negative = jnp.maximum(x, 0).T, jnp.maximum(-x, 0).T
+        return (
+            product(positive, better) + product(negative, worse),
+            product(positive, worse) + product(negative, better),
+        )
+
+    def update(_: int, weight: Array) -> Array:
+        def add_block(sums: tuple[Array, Array], block: tuple[Array, Array, Array]) -> Any:
+            up, down = pulls(*block, weight)
+            return (sums[0] + up, sums[1] + down), None
+
+        zeros = jnp.zeros_like(weight)
+        (up, down), _ = lax.scan(add_block, (zeros, zeros), (columns, sign, row_weight))
+        ratio = jnp.log(up + _LEAST_SUM) - jnp.log(down + _LEAST_SUM)
+        return weight + ratio / jnp.maximum(2 * reach, jnp.finfo(jnp.float32).tiny)
+
+    return lax.fori_loop(0, n_rounds, update, start)
+
+
+def fit_ll(
+    table: TrainingTable,
+    *,
+    solver: str,
+    fit_intercept: bool,
+    ridge: float,
+    max_iter: int,
+    tolerance: float,
+    n_rounds: int,
+) -> tuple[LinearParams, int]:
+    """Fit the utilities; returns them and the number of steps."""
+    scaling = scaling_of(table.features, table.weight, centred=fit_intercept)
+    weight, _ = relative_weights(table.weight, len(table.features))
+    features, positions, row_weight = in_blocks(table.features, table.positions, weight)
+    sign = pair_signs(positions)
+    columns = design(scaling, features) if fit_intercept else scaled(scaling, features)
+    start = np.zeros((columns.shape[-1], positions.shape[-1]), np.float32)
+    if solver == "lbfgs":
+        limits = np.float32(ridge), np.int32(max_iter), np.float32(tolerance)
+        models, n_steps = fit_lbfgs(columns, sign, row_weight, *limits, start)
+    else:
+        models, n_steps = fit_boost(columns, sign, row_weight, np.int32(n_rounds), start), n_rounds
+    return params_of(scaling, models), int(n_steps)
+
+
+class LogLinearLabelRanker(LabelRanker):
+    """Log-linear label ranking (LL), Dekel, Manning and Singer 2003.
+
+    Each label has a linear utility, and labels are ranked by it. Training minimises the sum of
+    ``log(1 + exp(utility of the worse - utility of the better))`` over all pairs of ranked labels
+    (the edge decomposition of the paper), which is convex.
+
+    Parameters
+    ----------
+    solver : {"lbfgs", "boost"}, default "lbfgs"
+        L-BFGS, to the optimum; or the paper's boosting-style parallel update, ``n_rounds`` times,
+        which takes small steps and stops far from the optimum.
+    fit_intercept : bool, default True
+        Give each utility a constant. The paper does without.
+    ridge : float, default 1e-6
+        For "lbfgs": penalty ``ridge / 2 * sum(weight**2)`` on the mean loss of a pair, for
+        features of unit variance. It bounds the weights where rankings can be separated.
+    max_iter, tolerance : int and float, default 500 and 1e-5
+        For "lbfgs": most steps; and the slope of the mean loss at which to stop.
+    n_rounds : int, default 100
+        For "boost": number of updates.
+    missing : {"unknown", "last"}, default "unknown"
+        What a missing label means: nothing, or (top-k lists) a place after every ranked label.
+
+    Attributes
+    ----------
+    labels_ : str (n_labels,)
+    n_features_in_ : int
+    feature_names_in_ : object (n_features,)
+        Where the features had names.
+    n_iter_ : int
+        Steps or rounds that were taken.
+    params_ : LinearParams
+        ``weight``, float32 (n_features, n_labels), of scaled features, and ``intercept``.
+
+    Notes
+    -----
+    Features must not be missing. Fit costs O(n_samples (n_features n_labels + n_pairs)) a step and
+    takes no random numbers; predict O(n_features n_labels) a row.
+
+    Examples
+    --------
+    >>> from lrrf_jax.learners import LogLinearLabelRanker
+    >>> ranker = LogLinearLabelRanker()
+    >>> ranker = ranker.fit([[0.0], [1], [2], [3]], [[1, 2], [1, 2], [2, 1], [2, 1]])
+    >>> ranker.predict([[0.5], [2.5]]).tolist()
+    [[1, 2], [2, 1]]
+    """
+
+    name = "ll"
+    params_type = LinearParams
+    config_type = LLConfig
+    accepts_missing_features = False
+
+    def __init__(
+        self,
+        *,
+        solver: str = "lbfgs",
+        fit_intercept: bool = True,
+        ridge: float = 1e-6,
+        max_iter: int = 500,
+        tolerance: float = 1e-5,
+        n_rounds: int = 100,
+        missing: str = "unknown",
+    ) -> None:
+        self.solver = solver
+        self.fit_intercept = fit_intercept
+        self.ridge = ridge
+        self.max_iter = max_iter
+        self.tolerance = tolerance
+        self.n_rounds = n_rounds
+        self.missing = missing
+
+    def _fit(self, key: Any, table: TrainingTable) -> tuple[LinearParams, LLConfig]:
+        require_choice(self.solver, "solver", ("lbfgs", "boost"))
+        require_choice(self.fit_intercept, "fit_intercept", (True, False))
+        require_number(self.ridge, "ridge")
+        require_integer(self.max_iter, "max_iter", 1)
+        require_number(self.tolerance, "tolerance")
+        require_integer(self.n_rounds, "n_rounds", 1)
+        params, self.n_iter_ = fit_ll(
+            table,
+            solver=self.solver,
+            fit_intercept=bool(self.fit_intercept),
+            ridge=self.ridge,
+            max_iter=self.max_iter,
+            tolerance=self.tolerance,
+            n_rounds=self.n_rounds,
+        )
+        return params, LLConfig(table.positions.shape[1])
+
+    def _ranks(self, features: NDArray) -> Any:
+        return utility_rows(self.params_, features, of_ranks=True)
+
+    def _scores(self, features: NDArray) -> Any:
+        return utility_rows(self.params_, features, of_ranks=False)
+
+    def _extra_header(self) -> dict[str, Any]:
+        return {"n_iter": self.n_iter_}
+
+    def _restore_extra(self, extra: dict[str, Any]) -> None:
+        self.n_iter_ = int(extra["n_iter"])
+
+    def _check_params(self, params: LinearParams) -> str | None:
+        return params_violation(params, self.n_features_in_, len(self.labels_))
