@@ -1,5 +1,6 @@
 """How well learners do: cross-validation with the same folds for every learner, and its tests."""
 
+from lrrf_jax.evaluation.comparison import ComparisonError, compare
 from lrrf_jax.evaluation.cross_validation import CrossValidation, cross_validate
 from lrrf_jax.evaluation.published import (
     PublishedTest,
@@ -7,6 +8,7 @@ from lrrf_jax.evaluation.published import (
     published_table,
     published_test,
 )
+from lrrf_jax.evaluation.results import FoldResult, ResultsFile
 from lrrf_jax.evaluation.score_table import ScoreTable, rank_table
 from lrrf_jax.evaluation.significance import (
     AgainstControl,
@@ -21,13 +23,17 @@ from lrrf_jax.evaluation.significance import (
 
 __all__ = [
     "AgainstControl",
+    "ComparisonError",
     "CrossValidation",
+    "FoldResult",
     "Friedman",
     "Nemenyi",
     "PublishedTest",
+    "ResultsFile",
     "ScoreTable",
     "average_ranks",
     "bonferroni_dunn",
+    "compare",
     "cross_validate",
     "friedman",
     "holm",

@@ -147,10 +147,11 @@ def cross_validate(
     if folds_run is not None:
         require_integer(folds_run, "folds_run", 1, folds)
     scores, fit_seconds, predict_seconds = np.full((3, repeats, folds_run or folds), np.nan)
-    for at in np.ndindex(scores.shape):
-        scores[at], fit_seconds[at], predict_seconds[at] = run_fold(estimator, table, rules, *at)
+    for repeat, number in np.ndindex(repeats, scores.shape[1]):
+        score = run_fold(estimator, table, rules, repeat, number)
+        scores[repeat, number], fit_seconds[repeat, number], predict_seconds[repeat, number] = score
         if on_fold is not None:
-            on_fold(*at, float(scores[at]))
+            on_fold(repeat, number, score.tau)
     settings: dict[str, Any] = {
         "folds": int(folds),
         "repeats": int(repeats),

@@ -27,7 +27,7 @@ class LeafMembers(NamedTuple):
 
     row: NDArray  # int64 (n_drawn,), as often as the bootstrap drew it
     first: NDArray  # int64 (n_leaves,), where a leaf begins
-    count: NDArray  # int64 (n_leaves,)
+    size: NDArray  # int64 (n_leaves,)
 
 
 def forest_as_run_by_authors() -> RandomForestLabelRanker:
@@ -84,7 +84,7 @@ def predict_with_deletion_in_leaves(
         leaf = slots[tree, query_leaf[:, tree]]
         votes = leaf_votes(members, leaf, order, missing, np.random.default_rng(child))
         borda = n_labels + 1 - _ranks(votes)
-        total += np.where((members.count[leaf] > 0)[:, None], borda, 0)
+        total += np.where((members.size[leaf] > 0)[:, None], borda, 0)
     return _ranks(total)
 
 
@@ -117,8 +117,8 @@ def leaf_votes(
     of_place = (n_labels + 1) * unit / (places + 1)  # by the number of labels that are left
     of_missing = (n_labels + 1) * unit / 2
     votes = np.zeros((len(leaf), n_labels))
-    for first, last in _blocks(members.count[leaf]):
-        count = members.count[leaf[first:last]]
+    for first, last in _blocks(members.size[leaf]):
+        count = members.size[leaf[first:last]]
         query = np.repeat(np.arange(last - first), count)
         within = np.arange(len(query)) - np.repeat(np.cumsum(count) - count, count)
         neighbour = members.row[members.first[leaf[first:last]][query] + within]

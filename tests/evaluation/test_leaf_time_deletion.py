@@ -40,7 +40,7 @@ def members_of(leaf):
 def test_members_of_a_leaf_count_as_often_as_they_were_drawn():
     members = leaf_members(LEAF, DRAWN, 6)
     for leaf in range(6):
-        first, count = members.first[leaf], members.count[leaf]
+        first, count = members.first[leaf], members.size[leaf]
         assert members.row[first : first + count].tolist() == members_of(leaf)
 
 

@@ -1,0 +1,244 @@
+"""Many learners on many tables: all folds, in several processes, kept in a file as they come."""
+
+import concurrent.futures
+import concurrent.futures.process
+import dataclasses
+import functools
+import multiprocessing
+import os
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import jax
+from tqdm import tqdm
+
+from lrrf_jax._threads import limit_threads, thread_count
+from lrrf_jax._validation import require_integer
+from lrrf_jax.evaluation.protocol import (
+    DELETE_ONCE,
+    Protocol,
+    Table,
+    as_estimator,
+    as_table,
+    plain_params,
+    run_fold,
+)
+from lrrf_jax.evaluation.results import (
+    FoldResult,
+    ResultsFile,
+    library_version,
+    params_text,
+    platform_text,
+)
+
+
+class ComparisonError(RuntimeError):
+    """Some folds failed; the others are finished, and kept where there is a results file."""
+
+
+class _Task(NamedTuple):
+    result: FoldResult  # without its scores
+    estimator: Any
+    protocol: Protocol
+
+
+def compare(
+    learners: Sequence[str] | Mapping[str, Any],
+    tables: Mapping[str, tuple[Any, Any]],
+    *,
+    folds: int = 10,
+    repeats: int = 5,
+    missing: Sequence[float] = (0.0,),
+    seed: int = 0,
+    protocol: str = DELETE_ONCE,
+    stratified: bool = False,
+    folds_run: int | Mapping[str, int] | None = None,
+    results: str | os.PathLike[str] | None = None,
+    n_jobs: int = 1,
+    progress: bool | None = False,
+) -> list[FoldResult]:
+    """Cross-validate every learner on every table, the same folds for all.
+
+    Parameters
+    ----------
+    learners : sequence of str, or mapping of str to estimator
+        Names in ``lrrf_jax.LEARNERS``, or estimators under names of their own.
+    tables : mapping of str to (X, y)
+        Data sets, as `cross_validate` takes them.
+    folds, repeats, seed, protocol, stratified
+        As `cross_validate` takes them.
+    missing : sequence of float
+        Shares of the labels to delete, one after the other.
+    folds_run : int or mapping of str to int, optional
+        How many of the folds of each repeat to run, for all tables or by the name of the table.
+    results : path, optional
+        A CSV file. Folds that are in it are not run again; the others are appended as they come.
+    n_jobs : int
+        Processes, each with its share of the threads; they change the times and nothing else.
+    progress : bool or None
+        Show a bar on stderr; None: where that is a terminal.
+
+    Returns
+    -------
+    list of FoldResult
+        Of every fold that was asked for, in the order of tables, shares, learners, repeats, folds.
+
+    Raises
+    ------
+    InputError
+        For arguments outside their range and tables that cannot be used, before any fold is run.
+    ComparisonError
+        Where folds failed; the others are finished by then.
+
+    Examples
+    --------
+    >>> from lrrf_jax.datasets import load
+    >>> iris = load("iris")
+    >>> found = compare(["default"], {"iris": (iris.X, iris.y)}, folds=3, repeats=2)
+    >>> [(result.repeat, result.fold) for result in found]
+    [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2)]
+    """
+    require_integer(repeats, "repeats", 1)
+    require_integer(n_jobs, "n_jobs", 1)
+    if not isinstance(learners, Mapping):
+        learners = {name: name for name in learners}
+    estimators = {name: as_estimator(learner, protocol) for name, learner in learners.items()}
+    rules = [Protocol(folds, float(share), seed, protocol, stratified) for share in missing]
+    checked = {}
+    for name, (X, y) in tables.items():
+        checked[name] = as_table(X, y)
+        require_integer(folds, "folds", 2, checked[name].n_samples)
+    firsts = {name: _first_folds(folds_run, name, folds) for name in tables}
+    tasks = list(_tasks(estimators, list(tables), rules, repeats, firsts))
+    file = None if results is None else ResultsFile(results)
+    known = {} if file is None else {result.key: result for result in file.read()}
+    to_run = [task for task in tasks if task.result.key not in known]
+    failures = []
+    bar = tqdm(
+        total=len(tasks),
+        initial=len(tasks) - len(to_run),
+        unit="fold",
+        disable=None if progress is None else not progress,
+    )
+    with bar:
+        for task, outcome in _outcomes(to_run, checked, dict(tables), n_jobs):
+            if isinstance(outcome, Exception):
+                failures.append((task, outcome))
+            else:
+                known[outcome.key] = outcome
+                if file is not None:
+                    file.append([outcome])
+            bar.set_postfix_str(f"{task.result.learner} on {task.result.data}", refresh=False)
+            bar.update()
+    if failures:
+        (first, error), where = failures[0], "" if file is None else f", in {file.path}"
+        raise ComparisonError(
+            f"{len(failures)} of {len(tasks)} folds failed, the first '{first.result.learner}' on "
+            f"'{first.result.data}': {type(error).__name__}: {error}. The others are "
+            f"finished{where}."
+        ) from error
+    return [known[task.result.key] for task in tasks]
+
+
+def _first_folds(folds_run: int | Mapping[str, int] | None, name: str, folds: int) -> int:
+    count = folds_run.get(name) if isinstance(folds_run, Mapping) else folds_run
+    if count is None:
+        return folds
+    require_integer(count, "folds_run", 1, folds)
+    return int(count)
+
+
+def _tasks(
+    estimators: dict[str, Any],
+    tables: list[str],
+    rules: list[Protocol],
+    repeats: int,
+    firsts: dict[str, int],
+) -> Iterator[_Task]:
+    version, machine = library_version(), platform_text()
+    for data in tables:
+        for protocol in rules:
+            for learner, estimator in estimators.items():
+                params = params_text(plain_params(estimator))
+                for repeat in range(repeats):
+                    for fold in range(firsts[data]):
+                        result = FoldResult(
+                            learner,
+                            data,
+                            float(protocol.missing),
+                            protocol.name,
+                            bool(protocol.stratified),
+                            int(protocol.folds),
+                            repeat,
+                            fold,
+                            int(protocol.seed),
+                            params,
+                            version,
+                            machine,
+                        )
+                        yield _Task(result, estimator, protocol)
+
+
+def _outcomes(
+    tasks: list[_Task], checked: dict[str, Table], tables: dict[str, Any], n_jobs: int
+) -> Iterator[tuple[_Task, FoldResult | Exception]]:
+    """Run tasks; gives each with its result or what went wrong, as they end."""
+    if n_jobs == 1 or len(tasks) < 2:
+        for task in tasks:
+            yield task, _attempt(lambda task=task: _run(task, checked))  # type: ignore[misc]
+        return
+    share = max(1, thread_count() // n_jobs)
+    cache = jax.config.jax_compilation_cache_dir  # type: ignore[attr-defined]
+    pool = concurrent.futures.ProcessPoolExecutor(
+        min(n_jobs, len(tasks)),
+        # A forked process would inherit locks of JAX's threads, and not the threads.
+        multiprocessing.get_context("spawn"),
+        functools.partial(_start_worker, tables, share, cache),
+    )
+    try:
+        futures = {pool.submit(_run_in_worker, task): task for task in tasks}
+        for future in concurrent.futures.as_completed(futures):
+            yield futures[future], _attempt(future.result)
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _attempt(run: Callable[[], FoldResult]) -> FoldResult | Exception:
+    try:
+        return run()
+    except concurrent.futures.process.BrokenProcessPool:
+        raise  # nothing more will come
+    except Exception as error:
+        return error
+
+
+def _run(task: _Task, tables: Mapping[str, Table]) -> FoldResult:
+    result = task.result
+    score = run_fold(task.estimator, tables[result.data], task.protocol, result.repeat, result.fold)
+    return dataclasses.replace(result, **score._asdict())
+
+
+# --------------------------------------------------------------------------- in the workers
+_tables: dict[str, Table] = {}
+
+
+def _start_worker(tables: dict[str, Any], n_threads: int, cache: str | None) -> None:
+    _tables.update({name: as_table(X, y) for name, (X, y) in tables.items()})
+    limit_threads(n_threads)
+    os.environ["NPROC"] = str(n_threads)  # what XLA's own pools go by; no backend is up yet
+    if cache:
+        jax.config.update("jax_compilation_cache_dir", cache)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """End when the parent was killed, which could not tell the workers."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+def _run_in_worker(task: _Task) -> FoldResult:
+    return _run(task, _tables)

@@ -1,0 +1,197 @@
+"""Scores of single folds in a CSV file, written as they come: a run that was cut off goes on.
+
+A line is appended whole and brought to disk before the next fold is waited for. What a killed
+process left half-written is cut off by the next one, and that fold is run again.
+"""
+
+import contextlib
+import csv
+import dataclasses
+import io
+import json
+import math
+import os
+import pathlib
+import platform
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, BinaryIO
+
+import filelock
+import jax
+import sklearn
+
+import lrrf_jax
+from lrrf_jax._validation import InputError
+
+_LOCK_SECONDS = 60
+
+
+@dataclasses.dataclass(frozen=True)
+class FoldResult:
+    """One line of a results file: what was run, and what it gave.
+
+    Attributes
+    ----------
+    learner, data : str
+        Names, as they were given to the comparison.
+    missing : float
+        Share of the labels that was deleted.
+    protocol : str
+    stratified : bool
+    folds, repeat, fold : int
+        Folds a repeat; repeat and fold, both from 0.
+    seed : int
+    params : str
+        Parameters of the estimator, JSON.
+    version : str
+        Of lrrf_jax; results of another version are not taken for those of this one.
+    platform : str
+        Versions of Python, JAX and scikit-learn, and the device.
+    tau : float
+        Mean Kendall tau of the test rows; NaN where none has a known pair.
+    fit_seconds, predict_seconds : float
+        Wall-clock time; the first fold of a shape includes compilation.
+    """
+
+    learner: str
+    data: str
+    missing: float
+    protocol: str
+    stratified: bool
+    folds: int
+    repeat: int
+    fold: int
+    seed: int
+    params: str
+    version: str
+    platform: str
+    tau: float = math.nan
+    fit_seconds: float = math.nan
+    predict_seconds: float = math.nan
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What a result is that of; two results with one key are the same fold."""
+        return tuple(getattr(self, name) for name in _KEY)
+
+
+_COLUMNS = tuple(field.name for field in dataclasses.fields(FoldResult))
+_KEY = _COLUMNS[: _COLUMNS.index("platform")]
+_READ: dict[Any, Callable[[str], Any]] = {
+    float: float,
+    int: int,
+    str: str,
+    bool: {"True": True, "False": False}.__getitem__,
+}
+
+
+def platform_text() -> str:
+    """Tell the versions and the device that numbers and times depend on."""
+    device = jax.devices()[0].device_kind
+    python = platform.python_version()
+    return f"python {python}, jax {jax.__version__}, scikit-learn {sklearn.__version__}, {device}"
+
+
+def library_version() -> str:
+    """Version of lrrf_jax."""
+    return lrrf_jax.__version__
+
+
+def params_text(params: dict[str, Any]) -> str:
+    """Write parameters, the same for equal ones."""
+    return json.dumps(params, sort_keys=True)
+
+
+class ResultsFile:
+    """Results of folds in a CSV file, to which several processes may append.
+
+    Parameters
+    ----------
+    path : path
+        Made where it is not there yet, with its directory.
+
+    Raises
+    ------
+    InputError
+        Where the file holds something else, or its place cannot be written.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = pathlib.Path(path)
+
+    def read(self) -> list[FoldResult]:
+        """Results of all folds that are whole; of equal ones, the last."""
+        try:
+            content = self.path.read_bytes()
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise InputError(f"{self.path}: cannot be read ({error.strerror}).") from error
+        whole = content[: content.rfind(b"\n") + 1].decode()
+        lines = csv.reader(io.StringIO(whole))
+        header = next(lines, None)
+        if header is None:
+            return []
+        if tuple(header) != _COLUMNS:
+            raise InputError(
+                f"{self.path}: holds no results of folds; its columns are {', '.join(header)}. "
+                "Name another file."
+            )
+        found = {}
+        for number, cells in enumerate(lines, start=2):
+            try:
+                result = _parse(cells)
+            except (KeyError, ValueError) as error:
+                raise InputError(
+                    f"{self.path}: line {number} is no result of a fold ({error}). Delete the "
+                    "line; the fold is then run again."
+                ) from error
+            found[result.key] = result
+        return list(found.values())
+
+    def append(self, results: Iterable[FoldResult]) -> None:
+        """Write results to the end; they are on disk when this returns."""
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        for result in results:
+            writer.writerow(dataclasses.astuple(result))
+        with self._locked():
+            with open(self.path, "a+b") as file:
+                header = "" if _cut_off_half_a_line(file) else ",".join(_COLUMNS) + "\n"
+                file.write((header + text.getvalue()).encode())
+                file.flush()
+                os.fsync(file.fileno())
+
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[None]:
+        lock = self.path.with_name(self.path.name + ".lock")
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with filelock.FileLock(lock, timeout=_LOCK_SECONDS):
+                yield
+        except filelock.Timeout:
+            raise InputError(f"{self.path}: another process holds {lock}. Wait for it.") from None
+        except OSError as error:
+            raise InputError(
+                f"{self.path}: cannot be written ({error.strerror}). Choose another place."
+            ) from error
+
+
+def _cut_off_half_a_line(file: BinaryIO) -> int:
+    """Remove what a killed process left half-written; returns the bytes that stay."""
+    size = file.seek(0, os.SEEK_END)
+    if size:
+        file.seek(size - 1)
+        if file.read(1) != b"\n":
+            file.seek(0)
+            size = file.read().rfind(b"\n") + 1
+            file.truncate(size)
+    return size
+
+
+def _parse(cells: list[str]) -> FoldResult:
+    if len(cells) != len(_COLUMNS):
+        raise ValueError(f"it has {len(cells)} cells instead of {len(_COLUMNS)}")
+    fields = dataclasses.fields(FoldResult)
+    values = [_READ[field.type](cell) for field, cell in zip(fields, cells, strict=True)]
+    return FoldResult(*values)
