@@ -6,6 +6,7 @@ from typing import Any
 from lrrf_jax import model_file
 from lrrf_jax._validation import ModelFileError
 from lrrf_jax.learners.base import LabelRanker
+from lrrf_jax.learners.cc import ConstraintClassificationLabelRanker
 from lrrf_jax.learners.consensus import ConsensusLabelRanker
 from lrrf_jax.learners.ll import LogLinearLabelRanker
 from lrrf_jax.learners.lr_rf import RandomForestLabelRanker
@@ -33,6 +34,7 @@ LEARNERS: dict[str, type[LabelRanker]] = {
     "lw-rf": LabelwiseForestLabelRanker,
     "pw-rf": PairwiseForestLabelRanker,
     "ll": LogLinearLabelRanker,
+    "cc": ConstraintClassificationLabelRanker,
     "default": ConsensusLabelRanker,
 }
 
@@ -40,6 +42,7 @@ __all__ = [
     "LEARNERS",
     "BaggedMallowsTreesLabelRanker",
     "ConsensusLabelRanker",
+    "ConstraintClassificationLabelRanker",
     "EntropyForestLabelRanker",
     "FrequencyMallowsTreesLabelRanker",
     "LabelRanker",
