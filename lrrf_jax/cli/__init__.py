@@ -27,7 +27,7 @@ from typing import Annotated, Any
 
 import typer
 
-from lrrf_jax.cli import benchmark, evaluate, inspect, predict, train
+from lrrf_jax.cli import benchmark, datasets, evaluate, inspect, predict, train
 
 INTERRUPTED = 130
 
@@ -46,6 +46,7 @@ for _command in (
     benchmark.benchmark,
 ):
     app.command()(_command)
+app.add_typer(datasets.app, name="datasets")
 
 
 def _show_version(wanted: bool) -> None:

@@ -9,6 +9,7 @@ from lrrf_jax._validation import InputError
 from lrrf_jax.cli._options import Convention
 
 BUILTIN = "builtin:"
+KEBI = "kebi:"
 
 
 class Reading(NamedTuple):
@@ -22,16 +23,18 @@ class Reading(NamedTuple):
 
 
 def read_data(source: str, reading: Reading) -> Any:  # LabelRankingData
-    """Read a file, or load ``builtin:NAME``."""
+    """Read a file, load ``builtin:NAME``, or fetch ``kebi:NAME``."""
     from lrrf_jax import datasets
 
-    if not source.startswith(BUILTIN):
+    if not source.startswith((BUILTIN, KEBI)):
         return datasets.read(source, **reading._asdict())
     if reading != Reading():
         raise typer.BadParameter(
             f"{source} has fixed columns. Leave --features, --labels, --ranking, --convention "
             "and --close-gaps out."
         )
+    if source.startswith(KEBI):
+        return datasets.fetch_kebi(source.removeprefix(KEBI))
     return datasets.load(source.removeprefix(BUILTIN))
 
 

@@ -19,7 +19,9 @@ METRICS = {
 def evaluate(
     data: Annotated[
         list[str],
-        typer.Argument(metavar="DATA", help="Tables with rankings: files or builtin:NAME."),
+        typer.Argument(
+            metavar="DATA", help="Tables with rankings: files, builtin:NAME or kebi:NAME."
+        ),
     ],
     learner: Annotated[
         str | None,

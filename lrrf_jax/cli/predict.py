@@ -25,7 +25,7 @@ def predict(
         list[str],
         typer.Argument(
             metavar="INPUT",
-            help="Tables to rank: files, directories of tables, globs, or builtin:NAME.",
+            help="Tables to rank: files, directories of tables, globs, builtin:NAME, kebi:NAME.",
         ),
     ],
     output: Annotated[
@@ -164,11 +164,11 @@ def predict(
 
 
 def _input(ranker: Any, source: str) -> Any:
-    """Load a built-in data set; paths stay as they are."""
+    """Load a data set that is named; paths stay as they are."""
     from lrrf_jax.cli import _learners
     from lrrf_jax.io.inputs import MemoryInput
 
-    if not source.startswith(_learners.BUILTIN):
+    if not source.startswith((_learners.BUILTIN, _learners.KEBI)):
         return source
     names = getattr(ranker, "feature_names_in_", None)
     names = None if names is None else [str(name) for name in names]

@@ -12,7 +12,10 @@ from lrrf_jax.cli import _options
 
 def train(
     data: Annotated[
-        str, typer.Argument(metavar="DATA", help="Table with rankings: a file or builtin:NAME.")
+        str,
+        typer.Argument(
+            metavar="DATA", help="Table with rankings: a file, builtin:NAME or kebi:NAME."
+        ),
     ],
     model: Annotated[str, typer.Option(metavar="PATH", help="Where to write the model.")],
     labels: _options.Labels = None,

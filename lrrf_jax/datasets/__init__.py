@@ -1,7 +1,8 @@
-"""Label ranking data: sets that need no network, recipes that make them, and file readers."""
+"""Label ranking data: sets that need no network, the KEBI sets, recipes, and file readers."""
 
 from lrrf_jax.datasets.builtin import builtin_names, load
 from lrrf_jax.datasets.container import LabelRankingData
+from lrrf_jax.datasets.kebi import fetch_kebi, kebi_names
 from lrrf_jax.datasets.readers import read
 from lrrf_jax.datasets.recipes import from_classification, from_regression
 from lrrf_jax.rankings.missing import delete_labels
@@ -10,8 +11,10 @@ __all__ = [
     "LabelRankingData",
     "builtin_names",
     "delete_labels",
+    "fetch_kebi",
     "from_classification",
     "from_regression",
+    "kebi_names",
     "load",
     "read",
 ]

@@ -12,7 +12,7 @@ from lrrf_jax import _validation
 from lrrf_jax.cli import _runtime, app
 from lrrf_jax.learners import ConsensusLabelRanker
 
-COMMANDS = ("train", "predict", "evaluate", "inspect", "benchmark")
+COMMANDS = ("train", "predict", "evaluate", "inspect", "benchmark", "datasets")
 
 
 @pytest.mark.parametrize("command", COMMANDS)

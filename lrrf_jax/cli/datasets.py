@@ -1,0 +1,187 @@
+"""``lrrf datasets``: what there is, fetched and described."""
+
+import contextlib
+from typing import Annotated, Any
+
+import typer
+
+from lrrf_jax.cli import _options
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+
+Directory = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FOLDER",
+        help="Where the KEBI sets are.  [default: $LRRF_DATA, or a cache folder]",
+    ),
+]
+_MADE_BY = {
+    "A": "a classification set, ranked by naive Bayes",
+    "B": "a regression set, attributes ranked by their size",
+}
+
+
+@app.callback()
+def datasets() -> None:
+    """List, fetch and describe label ranking data sets.
+
+    \b
+    Examples:
+      lrrf datasets list
+      lrrf datasets fetch iris wine
+      lrrf datasets describe kebi:iris
+    """  # noqa: D301 (typer reads the backspace as: do not rewrap)
+
+
+@app.command("list")
+def list_(directory: Directory = None, json: _options.AsJson = False) -> None:
+    """List the data sets, those that are built in and the KEBI sets.
+
+    \b
+    Example:
+      lrrf datasets list
+
+    What is listed can be given to the other commands, as in lrrf evaluate kebi:iris.
+    """  # noqa: D301
+    from lrrf_jax._validation import InputError
+    from lrrf_jax.cli import _runtime
+    from lrrf_jax.datasets import builtin_names, load
+    from lrrf_jax.datasets.kebi import kebi_directory, local_copy
+    from lrrf_jax.datasets.kebi_content import kebi_sets
+
+    entries: list[dict[str, Any]] = []
+    for name in builtin_names():
+        data = load(name)
+        shape = {"rows": len(data.X), "features": data.X.shape[1], "labels": data.y.shape[1]}
+        entries.append({"data": f"builtin:{name}", **shape, "here": True})
+    folder = None
+    with contextlib.suppress(InputError):  # without pooch there is no cache folder
+        folder = kebi_directory(directory)
+    for name, known in kebi_sets().items():
+        shape = {"rows": known.rows, "features": known.features, "labels": known.labels}
+        here = folder is not None and local_copy(name, folder) is not None
+        entries.append({"data": f"kebi:{name}", **shape, "here": here})
+    if json:
+        _runtime.print_json({"directory": folder, "datasets": entries})
+        return
+    layout = "{data:22}{rows:>8}{features:>10}{labels:>8}  {here}"
+    typer.echo(layout.format(**{key: key for key in entries[0]}))
+    for entry in entries:
+        typer.echo(layout.format(**{**entry, "here": "yes" if entry["here"] else "no"}))
+
+
+@app.command()
+def fetch(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="NAME...", help="KEBI sets, such as iris.")
+    ] = None,
+    all_: Annotated[bool, typer.Option("--all", help="All sixteen sets.")] = False,
+    directory: Directory = None,
+    url: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="URL",
+            help="Download from here, {name} stands for the name. May be repeated.",
+        ),
+    ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Download again what is there already.")
+    ] = False,
+    json: _options.AsJson = False,
+) -> None:
+    """Download KEBI sets, and check what they say.
+
+    \b
+    Examples:
+      lrrf datasets fetch iris wine
+      lrrf datasets fetch --all --directory data
+
+    A set that is there already is checked only. Of several sets the good ones are fetched even if
+    others fail; the exit code is then 5.
+    """  # noqa: D301
+    from lrrf_jax.cli import _runtime
+    from lrrf_jax.datasets import fetch_kebi, kebi_names
+    from lrrf_jax.datasets.kebi import kebi_directory, local_copy
+
+    wanted = list(kebi_names()) if all_ else [name.removeprefix("kebi:") for name in names or []]
+    if not wanted or (all_ and names):
+        raise typer.BadParameter("name the sets, or say --all.", param_hint="NAME")
+    folder = kebi_directory(directory)
+    failures = _runtime.Failures()
+    fetched: list[dict[str, str | None]] = []
+    with _runtime.progress(len(wanted), "sets") as bar:
+        for name in wanted:
+            with failures.caught(name, len(wanted)):
+                fetch_kebi(name, directory=folder, urls=url, force=force)
+                fetched.append({"data": f"kebi:{name}", "path": local_copy(name, folder)})
+                if not json:
+                    typer.echo(f"kebi:{name}  {fetched[-1]['path']}")
+            bar.update(1)
+    if json:
+        failed = [{"data": f"kebi:{n}", "error": text} for n, text in failures.messages.items()]
+        _runtime.print_json({"directory": folder, "fetched": fetched, "failed": failed})
+    failures.end(len(wanted))
+
+
+@app.command()
+def describe(
+    data: Annotated[
+        str, typer.Argument(metavar="DATA", help="builtin:NAME, kebi:NAME, or a file.")
+    ],
+    directory: Directory = None,
+    json: _options.AsJson = False,
+) -> None:
+    """Describe the features and rankings of a data set.
+
+    \b
+    Examples:
+      lrrf datasets describe builtin:iris
+      lrrf datasets describe kebi:vowel --json
+
+    A KEBI set that is not there is downloaded. Files are read as lrrf train reads them.
+    """  # noqa: D301
+    from lrrf_jax.cli import _learners, _runtime
+    from lrrf_jax.datasets import fetch_kebi
+    from lrrf_jax.datasets.kebi_content import kebi_sets
+
+    name = data.removeprefix(_learners.KEBI)
+    is_kebi = data.startswith(_learners.KEBI)
+    if is_kebi:
+        table = fetch_kebi(name, directory=directory)
+    else:
+        table = _learners.read_data(data, _learners.Reading())
+    facts = {"data": data, **_facts(table)}
+    if is_kebi:
+        facts["made_by"] = _MADE_BY[kebi_sets()[name].type]
+    if json:
+        _runtime.print_json(facts)
+        return
+    for key, value in facts.items():
+        text = ", ".join(map(str, value)) if isinstance(value, list) else value
+        typer.echo(f"{key.replace('_', ' ') + ':':24}{text}")
+
+
+def _facts(table: Any) -> dict[str, Any]:
+    """Count what a reader wants to know before fitting anything."""
+    import numpy as np
+
+    from lrrf_jax.rankings.statistics import ranking_classes
+
+    known = ~np.isnan(table.y)
+    positions = np.where(known, table.y, 0).sum(0) / np.maximum(known.sum(0), 1)
+    first = np.where(known, table.y, np.inf).argmin(1)[known.any(1)]
+    counts = np.bincount(first, minlength=table.y.shape[1])
+    return {
+        "rows": len(table.X),
+        "features": table.X.shape[1],
+        "labels": table.y.shape[1],
+        "feature_names": list(table.feature_names),
+        "label_names": list(table.labels),
+        "distinct_rankings": int(ranking_classes(table.y)[1]),
+        "incomplete_rankings": int((~known).any(1).sum()),
+        "missing_labels": int((~known).sum()),
+        "missing_features": int(np.isnan(table.X).sum()),
+        "mean_positions": [round(float(mean), 3) for mean in positions],
+        "rows_with_label_first": counts.tolist(),
+    }
