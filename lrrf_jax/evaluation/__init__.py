@@ -2,6 +2,7 @@
 
 from lrrf_jax.evaluation.comparison import ComparisonError, compare
 from lrrf_jax.evaluation.cross_validation import CrossValidation, cross_validate
+from lrrf_jax.evaluation.experiments import curve_experiment, table_experiment
 from lrrf_jax.evaluation.published import (
     PublishedTest,
     published_ranks,
@@ -9,6 +10,7 @@ from lrrf_jax.evaluation.published import (
     published_test,
 )
 from lrrf_jax.evaluation.results import FoldResult, ResultsFile
+from lrrf_jax.evaluation.scaling import scaling_experiment
 from lrrf_jax.evaluation.score_table import ScoreTable, rank_table
 from lrrf_jax.evaluation.significance import (
     AgainstControl,
@@ -35,6 +37,7 @@ __all__ = [
     "bonferroni_dunn",
     "compare",
     "cross_validate",
+    "curve_experiment",
     "friedman",
     "holm",
     "nemenyi",
@@ -42,4 +45,6 @@ __all__ = [
     "published_table",
     "published_test",
     "rank_table",
+    "scaling_experiment",
+    "table_experiment",
 ]

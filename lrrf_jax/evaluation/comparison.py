@@ -32,6 +32,14 @@ from lrrf_jax.evaluation.results import (
     platform_text,
 )
 
+# Of JAX, which workers share with the process that starts them.
+_CACHE_SETTINGS = (
+    "jax_compilation_cache_dir",
+    "jax_compilation_cache_max_size",
+    "jax_persistent_cache_min_compile_time_secs",
+    "jax_persistent_cache_min_entry_size_bytes",
+)
+
 
 class ComparisonError(RuntimeError):
     """Some folds failed; the others are finished, and kept where there is a results file."""
@@ -189,7 +197,7 @@ def _outcomes(
             yield task, _attempt(lambda task=task: _run(task, checked))  # type: ignore[misc]
         return
     share = max(1, thread_count() // n_jobs)
-    cache = jax.config.jax_compilation_cache_dir  # type: ignore[attr-defined]
+    cache = {name: getattr(jax.config, name) for name in _CACHE_SETTINGS}
     pool = concurrent.futures.ProcessPoolExecutor(
         min(n_jobs, len(tasks)),
         # A forked process would inherit locks of JAX's threads, and not the threads.
@@ -223,12 +231,12 @@ def _run(task: _Task, tables: Mapping[str, Table]) -> FoldResult:
 _tables: dict[str, Table] = {}
 
 
-def _start_worker(tables: dict[str, Any], n_threads: int, cache: str | None) -> None:
+def _start_worker(tables: dict[str, Any], n_threads: int, cache: dict[str, Any]) -> None:
     _tables.update({name: as_table(X, y) for name, (X, y) in tables.items()})
     limit_threads(n_threads)
     os.environ["NPROC"] = str(n_threads)  # what XLA's own pools go by; no backend is up yet
-    if cache:
-        jax.config.update("jax_compilation_cache_dir", cache)
+    for name, value in cache.items():
+        jax.config.update(name, value)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 
