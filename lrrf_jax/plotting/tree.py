@@ -86,6 +86,7 @@ def plot_tree(
                 backed = {"facecolor": "w", "edgecolor": "none", "pad": 1}
                 ax.text(middle, -level - 0.5, way, fontsize=8, zorder=2, bbox=backed, **side)
         texts.append(_box(ax, x, -level, node))
+        texts[-1].set_in_layout(False)  # `_fit` keeps it inside
     _fit(ax, texts, n_leaves, n_lines, depth)
     return ax
 

@@ -98,7 +98,10 @@ def boxes(ax):
     """Extents of all texts that can be seen, after the layout is done."""
     ax.figure.canvas.draw()
     texts = [t for t in ax.texts if t.get_text().strip()]
-    texts += [t for t in (*ax.get_xticklabels(), *ax.get_yticklabels()) if ax.axison]
+    for axis in (ax.xaxis, ax.yaxis) if ax.axison else ():
+        low, high = sorted(axis.get_view_interval())
+        ticks = zip(axis.get_majorticklocs(), axis.get_ticklabels(), strict=True)
+        texts += [text for at, text in ticks if low <= at <= high]
     return [
         (t.get_text(), t.get_window_extent()) for t in texts if t.get_text() and t.get_visible()
     ]

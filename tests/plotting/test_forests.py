@@ -8,7 +8,8 @@ import pytest
 
 from lrrf_jax import metrics
 from lrrf_jax._validation import InputError
-from lrrf_jax.learners import ConsensusLabelRanker
+from lrrf_jax.learners import LEARNERS, ConsensusLabelRanker
+from lrrf_jax.learners.forest_ranker import ForestLabelRanker
 from lrrf_jax.plotting import _forest as facts
 from lrrf_jax.plotting import (
     plot_importances,
@@ -286,15 +287,18 @@ def test_learners_without_importances_say_what_to_use_instead(iris):
         plot_importances([np.nan, 1.0])
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("aggregation", ["two-step", "one-step", "kemeny"])
-def test_every_figure_of_a_grown_forest_is_drawn(iris, aggregation):
-    from lrrf_jax import RandomForestLabelRanker
+FORESTS = [name for name, cls in LEARNERS.items() if issubclass(cls, ForestLabelRanker)]
 
-    ranker = RandomForestLabelRanker(5, max_depth=4, aggregation=aggregation, random_state=0)
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FORESTS)
+def test_every_figure_of_every_grown_forest_is_drawn(iris, name):
+    ranker = LEARNERS[name](random_state=0)
+    if "n_estimators" in ranker.get_params():
+        ranker.set_params(n_estimators=5)
     ranker.fit(iris.X[::2], iris.y[::2])
     for ax in (
-        plot_tree(ranker, 4, iris.X, iris.y),
+        plot_tree(ranker, ranker.forest_.n_trees - 1, iris.X, iris.y),
         plot_tree(ranker),
         plot_preferences(ranker, iris.X[60]),
         plot_importances(ranker),
@@ -302,5 +306,10 @@ def test_every_figure_of_a_grown_forest_is_drawn(iris, aggregation):
         assert overlapping(ax) == []
         assert outside(ax) == []
     agreement, ranks = facts.tree_agreement(ranker, iris.X[1::2])
-    assert agreement.mean() > 0.8  # the trees were grown on the same table
+    taus = metrics.kendall_tau(iris.y[1::2], ranks, per_row=True)
+    # In the wrong direction the trees would contradict the forest, and leaves the data.
+    assert agreement.mean() > 0.8
+    assert taus.mean() > 0.8
+    if ranker.forest_.n_trees == 1:
+        np.testing.assert_array_equal(agreement, 1)
     plot_reliability(ranker, iris.X[1::2], iris.y[1::2])
