@@ -121,6 +121,17 @@ def in_blocks(*arrays: NDArray) -> tuple[NDArray, ...]:  # each (n_blocks, block
     return tuple(out)
 
 
+def outer_sum(
+    left: Array,  # float32 (n_samples, n_left)
+    right: Array,  # float32 (n_samples, n_right)
+) -> Array:  # float32 (n_left, n_right)
+    """Compute ``left.T @ right``, in an order that does not depend on the number of threads.
+
+    Eigen cuts a long sum into one part a thread. For few columns this is as fast.
+    """
+    return jnp.sum(left[:, :, None] * right[:, None, :], axis=0)
+
+
 def design(scaling: Scaling, features: Array | NDArray) -> Array:  # float32 (..., n_features + 1)
     """Scale the features and append the constant 1."""
     columns = scaled(scaling, features)

@@ -22,6 +22,7 @@ from lrrf_jax.learners.linear import (
     LinearParams,
     design,
     in_blocks,
+    outer_sum,
     params_of,
     params_violation,
     relative_weights,
@@ -53,7 +54,8 @@ def edge_loss(
 ) -> Array:  # float32 ()
     """Sum log(1 + exp(utility of the worse - utility of the better label)) over the edges."""
     toward = sign.astype(jnp.float32)
-    utility = jnp.matmul(columns, weight, precision=_EXACT)
+    # Not a matrix product, whose gradient would be summed in an order that threads decide.
+    utility = jnp.sum(columns[:, :, None] * weight, axis=1)
     margin = toward * jnp.matmul(utility, differences(weight.shape[1]), precision=_EXACT)
     return jnp.sum(row_weight[:, None] * jnp.abs(toward) * jax.nn.softplus(-margin))
 
@@ -129,10 +131,10 @@ def fit_boost(
         ahead, behind = wrong * jnp.maximum(toward, 0), wrong * jnp.maximum(-toward, 0)
         worse = product(behind, first.T) + product(ahead, second.T)
         better = product(ahead, first.T) + product(behind, second.T)
-        positive, negative = jnp.maximum(x, 0).T, jnp.maximum(-x, 0).T
+        positive, negative = jnp.maximum(x, 0), jnp.maximum(-x, 0)
         return (
-            product(positive, better) + product(negative, worse),
-            product(positive, worse) + product(negative, better),
+            outer_sum(positive, better) + outer_sum(negative, worse),
+            outer_sum(positive, worse) + outer_sum(negative, better),
         )
 
     def update(_: int, weight: Array) -> Array:

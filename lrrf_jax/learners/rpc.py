@@ -24,6 +24,7 @@ from lrrf_jax.learners.linear import (
     design,
     in_blocks,
     linear_outputs,
+    outer_sum,
     params_of,
     params_violation,
     relative_weights,
@@ -91,14 +92,12 @@ def fit_pairs(
             wrong = jax.nn.sigmoid(-margin)
             pull = counts * toward * wrong
             bend = counts * wrong * jax.nn.sigmoid(margin)
-            curvature = lax.map(
-                lambda column: jnp.matmul((columns * column[:, None]).T, columns, precision=_EXACT),
-                bend.T,
-            )
+            # One product for all pairs: its order of sums does not depend on the threads.
+            curvature = jnp.einsum("tk,tp,tq->kpq", bend, columns, columns, precision=_EXACT)
             return _Fit(
                 sums.weight,
                 sums.loss + jnp.sum(counts * jax.nn.softplus(-margin), axis=0),
-                sums.gradient - jnp.matmul(pull.T, columns, precision=_EXACT),
+                sums.gradient - outer_sum(pull, columns),
                 sums.curvature + curvature,
             ), None
 
