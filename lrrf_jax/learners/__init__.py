@@ -8,6 +8,8 @@ from lrrf_jax._validation import ModelFileError
 from lrrf_jax.learners.base import LabelRanker
 from lrrf_jax.learners.cc import ConstraintClassificationLabelRanker
 from lrrf_jax.learners.consensus import ConsensusLabelRanker
+from lrrf_jax.learners.ib_m import MallowsNeighborsLabelRanker
+from lrrf_jax.learners.ib_pl import PlackettLuceNeighborsLabelRanker
 from lrrf_jax.learners.ll import LogLinearLabelRanker
 from lrrf_jax.learners.lr_rf import RandomForestLabelRanker
 from lrrf_jax.learners.lrf_ert import EntropyForestLabelRanker
@@ -35,6 +37,8 @@ LEARNERS: dict[str, type[LabelRanker]] = {
     "pw-rf": PairwiseForestLabelRanker,
     "ll": LogLinearLabelRanker,
     "cc": ConstraintClassificationLabelRanker,
+    "ib-m": MallowsNeighborsLabelRanker,
+    "ib-pl": PlackettLuceNeighborsLabelRanker,
     "default": ConsensusLabelRanker,
 }
 
@@ -48,9 +52,11 @@ __all__ = [
     "LabelRanker",
     "LabelwiseForestLabelRanker",
     "LogLinearLabelRanker",
+    "MallowsNeighborsLabelRanker",
     "MallowsTreeLabelRanker",
     "PairwiseComparisonLabelRanker",
     "PairwiseForestLabelRanker",
+    "PlackettLuceNeighborsLabelRanker",
     "RandomForestLabelRanker",
     "SimilarityForestLabelRanker",
     "WidthMallowsTreesLabelRanker",

@@ -200,7 +200,7 @@ class MallowsFit(NamedTuple):
     """Distributions fitted to groups of rankings."""
 
     centre: Array  # int32 (n_groups, n_labels), permutations of 1..n_labels
-    mean_vote: Array  # float32 (n_groups, n_labels), n_labels + 1 less the mean completed position
+    mean_vote: Array  # float32 (n_groups, n_labels), Borda votes of which the centre is the ranking
     mean_distance: Array  # float32 (n_groups,), of the completed rankings, weighted; 0: no weight
     theta: Array  # float32 (n_groups,)
     unseen: Array  # bool (n_groups, n_labels): no ranking of positive weight ranks the label
@@ -270,26 +270,24 @@ def _fit(
     seen = total(jnp.where(jnp.isnan(positions), 0.0, weight[..., None])) > 0
     put_last = ~seen & (unseen == "last")
 
-    def place(vote_sums: Array) -> Array:
-        return borda(jnp.where(put_last, -1.0, vote_sums))
+    def votes_after(completed: Array) -> Array:
+        votes = (n_labels + 1 - completed).astype(jnp.float32)
+        return jnp.where(put_last, -1.0, total(weight[..., None] * votes))
 
     def complete(centre: Array) -> Array:
         return most_probable_extension(positions, jnp.broadcast_to(spread(centre), positions.shape))
 
-    def votes(centre: Array) -> Array:
-        completed = complete(centre)
-        return total(weight[..., None] * (n_labels + 1 - completed).astype(jnp.float32))
-
-    start = place(total(weight[..., None] * borda_votes(positions)))
+    start = jnp.where(put_last, -1.0, total(weight[..., None] * borda_votes(positions)))
     known = jnp.logical_not(jnp.any(_undecided(positions) & (weight > 0)))
-    centre = _iterate(lambda centre: place(votes(centre)), start, known)
+    votes = _iterate(lambda votes: votes_after(complete(borda(votes))), start, known)
+    centre = borda(votes)
     completed, at = complete(centre).astype(jnp.float32), spread(centre).astype(jnp.float32)
     weight_sum = total(weight)
     divisor = jnp.where(weight_sum > 0, weight_sum, 1.0)
     mean_distance = total(weight * kendall_distance(completed, at)) / divisor
     n_seen = jnp.sum(seen, axis=-1) if unseen == "last" else None
     theta = fit_dispersion(mean_distance, n_labels, n_seen)
-    mean_vote = votes(centre) / divisor[..., None]
+    mean_vote = jnp.where(put_last, 0.0, votes / divisor[..., None])
     return MallowsFit(centre, mean_vote, mean_distance, theta, ~seen)
 
 
@@ -299,26 +297,25 @@ def _undecided(positions: Array) -> Array:  # bool (...), rankings that an exten
 
 
 def _iterate(improve: Callable[[Array], Array], start: Array, known: Array) -> Array:
-    """Apply ``improve`` until nothing changes, at most `MAX_ITERATIONS` times.
+    """Apply ``improve`` to votes until their order rests, at most `MAX_ITERATIONS` times.
 
-    Stops early where every row either rests or alternates between two centres, with the one of the
+    Stops early where every row either rests or alternates between two orders, with the one of the
     two that the last iteration, of even number, would give.
     """
 
     def goes_on(state: tuple[Array, Array, Array, Array]) -> Array:
         older, old, new, n_done = state
-        rests = jnp.all(new == old, axis=-1) | jnp.all(new == older, axis=-1)
-        return (n_done < MAX_ITERATIONS) & jnp.logical_not(jnp.all(rests))
+        centre = borda(new)
+        settled = jnp.all(centre == borda(old), axis=-1) | jnp.all(centre == borda(older), axis=-1)
+        return (n_done < MAX_ITERATIONS) & ((n_done < 2) | ~jnp.all(settled))
 
     def step(state: tuple[Array, Array, Array, Array]) -> tuple[Array, Array, Array, Array]:
         _, old, new, n_done = state
         return old, new, improve(new), n_done + 1
 
     # Complete rankings give back the start: there is nothing to do.
-    nothing = jnp.where(known, start, jnp.zeros_like(start))
-    _, old, new, n_done = jax.lax.while_loop(
-        goes_on, step, (nothing, nothing, start, jnp.zeros((), jnp.int32))
-    )
+    n_done = jnp.where(known, MAX_ITERATIONS, 0)
+    _, old, new, n_done = jax.lax.while_loop(goes_on, step, (start, start, start, n_done))
     return jnp.where(n_done % 2 == 0, new, old)
 
 

@@ -169,13 +169,13 @@ def test_tables_equal_groups_and_a_weight_equals_copies():
 @pytest.mark.parametrize("period", [1, 2, 3])
 def test_a_centre_that_cycles_keeps_the_last_of_100_iterations(period):
     # No cycle of Algorithm 1 turned up in a million random groups, so one is made here: each
-    # iteration rotates the first `period` labels, after a start that is never met again.
+    # iteration rotates the votes of the first `period` labels, after a start that is not met again.
     rotation = jnp.array([*range(1, period), 0, *range(period, 4)])
-    start = jnp.array([[4, 3, 2, 1], [1, 2, 3, 4]])
+    start = jnp.array([[1.0, 2, 3, 4], [4, 3, 2, 1]])
 
-    def improve(centre):
-        first = (centre == start[0]).all(-1, keepdims=True)
-        return jnp.where(first, jnp.array([1, 2, 3, 4]), centre[:, rotation])
+    def improve(votes):
+        first = (votes == start[0]).all(-1, keepdims=True)
+        return jnp.where(first, start[1], votes[:, rotation])
 
     expected = start
     for _ in range(mallows.MAX_ITERATIONS):

@@ -1,0 +1,123 @@
+"""IB-PL: Plackett-Luce's strengths of the labels, from the rankings near a row."""
+
+import dataclasses
+import numbers
+from typing import Any
+
+import numpy as np
+
+from lrrf_jax._typing import Array, NDArray
+from lrrf_jax._validation import InputError
+from lrrf_jax.learners._table import TrainingTable
+from lrrf_jax.learners.neighbor_ranking import (
+    Model,
+    NeighborConfig,
+    Neighborhood,
+    NeighborsLabelRanker,
+)
+from lrrf_jax.rankings import plackett_luce
+from lrrf_jax.trees.xla import bucket_size
+
+_OVERALL_PRIOR = 1.0  # keeps the strengths of all training rankings away from 0
+
+
+def plackett_luce_scores(near: Neighborhood) -> Array:  # float32 (n_queries, n_labels)
+    """Return the strengths of the labels, by the rankings near each row."""
+    fit = plackett_luce.fit_tables(near.positions, near.weight, near.prior, near.overall)
+    return fit.strength
+
+
+def overall_strength(table: TrainingTable) -> NDArray:  # float32 (n_labels,), sums to 1
+    """Fit one distribution to all training rankings."""
+    n_rows = len(table.positions)
+    padding = bucket_size(n_rows) - n_rows
+    weight = np.ones(n_rows) if table.weight is None else table.weight
+    fit = plackett_luce.fit_groups(
+        np.pad(table.positions, ((0, padding), (0, 0)), constant_values=np.nan),
+        np.zeros(n_rows + padding, np.int32),
+        np.pad(weight, (0, padding)).astype(np.float32),
+        n_groups=1,
+        prior=_OVERALL_PRIOR,
+    )
+    return np.asarray(fit.strength[0])
+
+
+class PlackettLuceNeighborsLabelRanker(NeighborsLabelRanker):
+    """Rank labels by Plackett-Luce strengths, fitted to the rankings of the nearest rows.
+
+    Parameters
+    ----------
+    n_neighbors : int or "auto", default "auto"
+        "auto" chooses 5, 10, 15 or 20: the one of the best mean tau, over the known pairs of
+        training rows held out in ten folds (of 4,096 rows, drawn at random, at most).
+    weights : {"uniform", "dudani", "distance"}, default "uniform"
+        What a near row counts. "dudani": from 1 for the nearest down to 0 for the farthest of
+        them, by distance; "distance": the inverse of the distance, where rows at distance 0
+        outweigh all others.
+    prior : float, default 0.1
+        Strength of a gamma prior around the strengths of all training rankings, in places won a
+        label, while the nearest row weighs 1. With 0 a label that never wins a place near a row
+        has strength 0, and rankings that agree drive the fit to its limit of 1,000 iterations.
+    scale : bool, default False
+        Whether to standardise the features. Without it a feature counts by its units.
+    missing : {"unknown", "last"}, default "unknown"
+        What a missing label means: nothing, or a place after every ranked label.
+    random_state : int, RandomState or None
+        Draws the folds of "auto".
+
+    Attributes
+    ----------
+    n_neighbors_ : int
+        The number of neighbours in use.
+    params_, config_
+        The training rows, and the settings.
+
+    Notes
+    -----
+    Cheng, Dembczynski and Hüllermeier 2010; they use no prior. Distances are Euclidean, in
+    float32, and exact; of equally near rows the first in training counts. A row of weight w is w
+    near rows in one place; of the last one only what makes ``n_neighbors`` up counts. Partial
+    rankings count as they are. Scores are the strengths: a label's chance to be the best.
+
+    Fitting an int costs one fit to all rankings; predicting, and "auto", O(n_train n_features) a
+    row, and up to 1,000 iterations of O(n_neighbors n_labels^2).
+
+    Examples
+    --------
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [[1, 2, 3], [2, 1, 3], [1, 2, 3], [3, 1, 2]]
+    >>> ranker = PlackettLuceNeighborsLabelRanker(n_neighbors=3).fit(X, y)
+    >>> ranker.predict([[1.1]]).tolist()
+    [[1, 2, 3]]
+    """
+
+    name = "ib-pl"
+    by_share = False  # nothing is made up for the labels that it leaves out
+
+    def __init__(
+        self,
+        *,
+        n_neighbors: Any = "auto",
+        weights: str = "uniform",
+        prior: float = 0.1,
+        scale: bool = False,
+        missing: str = "unknown",
+        random_state: Any = None,
+    ) -> None:
+        self.n_neighbors = n_neighbors
+        self.weights = weights
+        self.prior = prior
+        self.scale = scale
+        self.missing = missing
+        self.random_state = random_state
+
+    def _settings(self) -> NeighborConfig:
+        number = isinstance(self.prior, numbers.Real) and not isinstance(self.prior, bool)
+        if not number or not 0 <= self.prior < np.inf:
+            raise InputError(f"prior must be a finite number, 0 or more; it is {self.prior!r}.")
+        return dataclasses.replace(super()._settings(), prior=float(self.prior))
+
+    def _model(self) -> Model:
+        return plackett_luce_scores
+
+    def _overall(self, table: TrainingTable) -> NDArray:
+        return overall_strength(table)

@@ -1,0 +1,204 @@
+"""Plackett-Luce's distribution of rankings: places are filled from the best, one after the other.
+
+Each place goes to one of the labels that are left, with probability proportional to its strength.
+A partial ranking is one of the labels that it ranks, whatever the others: nothing has to be
+completed. Labels that share the last place (top-k lists) are left, in no order.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from lrrf_jax._typing import Array
+from lrrf_jax.rankings.permutations import places
+
+TOLERANCE = 1e-6
+MAX_ITERATIONS = 1000
+_UNROLLED = 16  # labels up to which loops over them are written out
+
+
+@jax.jit
+def log_likelihood(
+    positions: Array,  # float32 (..., n_labels), NaN: missing
+    strength: Array,  # float32 (..., n_labels), not negative
+) -> Array:  # float32 (...)
+    """Return the log of the probability of each ranking; 0 where it holds no preference.
+
+    Sums over places log(strength of the label there) less log(strength of all labels from there
+    on). Strengths of 0 give -inf where they win a place. Costs O(n_labels^2) a row.
+    """
+    _, decides = _choices(positions)
+    strength = jnp.broadcast_to(strength, positions.shape)
+    behind = positions[..., None, :] >= positions[..., :, None]
+    left = jnp.sum(jnp.where(behind, strength[..., None, :], 0.0), axis=-1)
+    terms = jnp.log(strength) - jnp.log(jnp.where(decides, left, 1.0))
+    return jnp.sum(jnp.where(decides, terms, 0.0), axis=-1)
+
+
+@jax.jit
+def sample(
+    key: Array,
+    strength: Array,  # float32 (..., n_labels), not negative
+) -> Array:  # int32 (..., n_labels)
+    """Draw one complete ranking for each row of strengths; labels of strength 0 come last.
+
+    Sorts log(strength) plus Gumbel noise, which is the same distribution (Yellott 1977).
+    """
+    noise = jax.random.gumbel(key, strength.shape, jnp.float32)
+    score = jnp.log(strength) + noise
+    # No logarithm of a float32 is below -104, and no noise beyond 100.
+    score = jnp.where(strength > 0, score, noise - 1000)
+    mine, other = score[..., :, None], score[..., None, :]
+    label = jnp.arange(strength.shape[-1])
+    ahead = (other > mine) | ((other == mine) & (label[None, :] < label[:, None]))
+    return 1 + jnp.sum(ahead, axis=-1, dtype=jnp.int32)
+
+
+class PlackettLuceFit(NamedTuple):
+    """Distributions fitted to groups of rankings."""
+
+    strength: Array  # float32 (n_groups, n_labels), each row sums to 1
+    n_iterations: Array  # int32 (n_groups,); the limit where one did not come to rest
+
+
+@functools.partial(jax.jit, static_argnames=("n_groups", "max_iterations"))
+def fit_groups(
+    positions: Array,  # float32 (n_samples, n_labels), NaN: missing
+    group: Array,  # int32 (n_samples,), 0..n_groups-1; others are left out
+    weight: Array,  # float32 (n_samples,), not negative
+    n_groups: int,
+    prior: Array | float = 0.0,
+    prior_strength: Array | None = None,  # float32 (n_labels,), sums to 1; None: all equal
+    max_iterations: int = MAX_ITERATIONS,
+) -> PlackettLuceFit:
+    """Fit one distribution a group, all at once, by minorisation and maximisation (MM).
+
+    Each iteration divides the number of places that a label won by the sum, over the choices in
+    which it took part, of 1 / (strength of all that were left). A group rests when no strength
+    changes by more than `TOLERANCE`, or after ``max_iterations``; it then stays as it is,
+    whatever the other groups do.
+
+    Without a prior that is maximum likelihood, which need not exist: a label that never wins gets
+    0, and where rankings agree, the strengths run off to the boundary, slowly. ``prior``, more
+    than 0, adds a gamma prior around ``prior_strength``, worth ``prior`` places won a label. Every
+    strength is then more than 0 and unique, and that of a label which no ranking compares with
+    another is its ``prior_strength``.
+
+    Costs O(n_samples n_labels^2) an iteration. Hunter 2004; Caron and Doucet 2012 (prior).
+    """
+    used = (group >= 0) & (group < n_groups)
+    at = jnp.where(used, group, 0)
+
+    def total(values: Array) -> Array:  # (n_labels, n_samples) -> (n_labels, n_groups)
+        return jax.ops.segment_sum(values.T, at, n_groups).T
+
+    return _fit(
+        positions.T,
+        jnp.where(used, weight, 0.0),
+        total,
+        lambda strength: strength[:, at],
+        prior,
+        prior_strength,
+        max_iterations,
+    )
+
+
+@functools.partial(jax.jit, static_argnames="max_iterations")
+def fit_tables(
+    positions: Array,  # float32 (n_queries, k, n_labels), NaN: missing
+    weight: Array,  # float32 (n_queries, k), not negative
+    prior: Array | float = 0.0,
+    prior_strength: Array | None = None,  # float32 (n_labels,), sums to 1; None: all equal
+    max_iterations: int = MAX_ITERATIONS,
+) -> PlackettLuceFit:
+    """Fit one distribution to each table of k rankings; otherwise as `fit_groups`.
+
+    Sums run in one order whatever the number of tables, so that a row does not depend on it.
+    """
+
+    def total(values: Array) -> Array:  # (k, n_labels, n_queries) -> (n_labels, n_queries)
+        return lax.fori_loop(1, len(values), lambda i, sums: sums + values[i], values[0])
+
+    # Queries last: the loops over them are the long ones, and become vector instructions.
+    return _fit(
+        positions.transpose(1, 2, 0),
+        weight.T,
+        total,
+        lambda strength: strength[None],
+        prior,
+        prior_strength,
+        max_iterations,
+    )
+
+
+def _choices(positions: Array) -> tuple[Array, Array]:  # bool, both positions.shape
+    """Tell which labels are ranked, and which of them won a place that others wanted."""
+    n_before, n_level = places(positions)
+    ranked = n_level > 0
+    n_ranked = jnp.sum(ranked, axis=-1, keepdims=True, dtype=jnp.int32)
+    return ranked, (n_level == 1) & (n_before + n_level < n_ranked)
+
+
+def _fit(
+    positions: Array,  # float32 (..., n_labels, n_columns)
+    weight: Array,  # float32 (..., n_columns)
+    total: Callable[[Array], Array],  # sums rankings over groups; (n_labels, n_groups)
+    spread: Callable[[Array], Array],  # gives each ranking the column of its group
+    prior: Array | float,
+    prior_strength: Array | None,
+    max_iterations: int,
+) -> PlackettLuceFit:
+    n_labels = positions.shape[-2]
+    ranked, decides = (
+        jnp.swapaxes(flags, -1, -2) for flags in _choices(jnp.swapaxes(positions, -1, -2))
+    )
+    won = jnp.where(decides, weight[..., None, :], 0.0)
+    place = jnp.where(ranked, positions, jnp.inf)
+    if prior_strength is None:
+        prior_strength = jnp.full(n_labels, 1 / n_labels, jnp.float32)
+    more = jnp.asarray(prior, jnp.float32) * n_labels
+    n_won = total(won) + more * prior_strength[:, None]
+    unroll = n_labels if n_labels <= _UNROLLED else 1
+
+    def over_labels(function: Callable[[Array], Array]) -> Array:
+        def add(label: Array, sums: Array) -> Array:
+            return sums + function(label)
+
+        zero = jnp.zeros(place.shape, jnp.float32)
+        return lax.fori_loop(0, n_labels, add, zero, unroll=unroll)
+
+    def column(values: Array, label: Array) -> Array:
+        return lax.dynamic_slice_in_dim(values, label, 1, axis=values.ndim - 2)
+
+    def improve(strength: Array) -> Array:
+        mine = jnp.where(ranked, spread(strength), 0.0)
+        left = over_labels(lambda i: jnp.where(column(place, i) >= place, column(mine, i), 0.0))
+        share = jnp.where(decides, won / jnp.where(decides, left, 1.0), 0.0)
+        faced = over_labels(lambda i: jnp.where(column(place, i) <= place, column(share, i), 0.0))
+        chances = total(jnp.where(ranked, faced, 0.0)) + more
+        new = jnp.where(chances > 0, n_won / jnp.where(chances > 0, chances, 1.0), 0.0)
+        return new / _sum_of_labels(new)
+
+    def goes_on(state: tuple[Array, Array, Array]) -> Array:
+        return jnp.any(state[1])
+
+    def step(state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+        strength, moves, n_iterations = state
+        new = jnp.where(moves, improve(strength), strength)
+        n_iterations = n_iterations + moves.astype(jnp.int32)
+        moved = jnp.max(jnp.abs(new - strength), axis=0) > TOLERANCE
+        return new, moves & moved & (n_iterations < max_iterations), n_iterations
+
+    start = jnp.full(n_won.shape, 1 / n_labels, jnp.float32)
+    some = jnp.max(n_won, axis=0) > 0  # else all stay equal
+    state = start, some, jnp.zeros(some.shape, jnp.int32)
+    strength, _, n_iterations = lax.while_loop(goes_on, step, state)
+    return PlackettLuceFit(strength.T, n_iterations)
+
+
+def _sum_of_labels(values: Array) -> Array:  # (n_labels, n_groups) -> (n_groups,), in one order
+    return lax.fori_loop(1, len(values), lambda label, sums: sums + values[label], values[0])
