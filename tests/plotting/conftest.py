@@ -57,6 +57,8 @@ def _forest(iris, aggregation):
     def leaf_of(rows):
         if aggregation == "two-step":
             return np.argsort(np.argsort(iris.y[rows].mean(0), kind="stable")) + 1
+        if aggregation == "one-step":
+            return np.round(1024 * (4 - iris.y[rows].mean(0)))
         first, second = np.triu_indices(3, 1)
         ahead = np.sign(iris.y[rows][:, second] - iris.y[rows][:, first])
         return np.round(1000 * ahead.mean(0))
@@ -87,6 +89,11 @@ def _forest(iris, aggregation):
 @pytest.fixture(scope="session")
 def forest(iris):
     return _forest(iris, "two-step")
+
+
+@pytest.fixture(scope="session")
+def voting_forest(iris):
+    return _forest(iris, "one-step")
 
 
 @pytest.fixture(scope="session")

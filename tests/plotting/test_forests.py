@@ -50,9 +50,11 @@ def test_preferences_are_the_share_of_trees(forest, iris):
     assert some
 
 
-def test_preferences_of_pairwise_leaves_have_the_right_direction(pairwise_forest, iris):
-    mean = facts.tree_preferences(pairwise_forest, iris.X)
-    ranks = pairwise_forest.predict(iris.X)
+@pytest.mark.parametrize("which", ["voting_forest", "pairwise_forest"])
+def test_preferences_of_other_leaves_have_the_right_direction(which, iris, request):
+    ranker = request.getfixturevalue(which)
+    mean = facts.tree_preferences(ranker, iris.X)
+    ranks = ranker.predict(iris.X)
     agreed = (np.abs(mean) == 1).all(1)
     assert agreed.sum() > 10
     assert len(np.unique(mean[agreed], axis=0)) > 1
