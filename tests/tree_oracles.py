@@ -68,8 +68,11 @@ def check_growth(
 
     ``score(rows)`` is the purity score of a group of rows (a stage is chosen by the caller's
     closure over ``rows`` of the node: see ``score.at``), ``counted(rows, node_rows)`` how many
-    of them the least leaf size counts. Returns how many nodes were split, and how many not.
+    of them the least leaf size counts. Where there is ``score.accepts(rows, left, right)``, the
+    best split of a feature that it refuses must not be made. Returns how many nodes were split,
+    and how many not.
     """
+    accepts = getattr(score, "accepts", lambda rows, left, right: True)
     feature, threshold, missing_left = tree
     has_missing = bool(np.isnan(features).any())
     n_nodes = len(feature)
@@ -84,15 +87,19 @@ def check_growth(
         parent = node_score(rows)
         best, chosen = None, None
         for j in candidates[node]:
+            best_here, sides_here = None, None
             for t, direction, left in splits_of(features[:, j], rows, thresholds[j], has_missing):
                 sides = rows[left], rows[~left]
                 if min(counted(side, rows) for side in sides) < min_leaf:
                     continue
                 gain = sum(node_score(side) for side in sides) - parent
-                best = gain if best is None else max(best, gain)
+                if best_here is None or gain > best_here:
+                    best_here, sides_here = gain, sides
                 if j == feature[node] and t == threshold[node]:
                     if direction == missing_left[node] or not has_missing:
                         chosen = gain
+            if best_here is not None and accepts(rows, *sides_here):
+                best = best_here if best is None else max(best, best_here)
         if threshold[node] == np.inf:
             n_unsplit += 1
             allowed = best is not None and counts[rows].sum() >= min_split
@@ -102,6 +109,7 @@ def check_growth(
         assert counts[rows].sum() >= min_split
         assert not score.is_pure(rows), f"node {node} is pure"
         assert chosen is not None, f"the split of node {node} is no candidate"
+        assert best is not None, f"the split of node {node} should have been refused"
         assert best - chosen <= GAIN_TOLERANCE * counts[rows].sum(), f"node {node}: not the best"
         x = features[rows, feature[node]]
         left = x >= threshold[node]

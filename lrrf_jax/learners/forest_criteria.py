@@ -1,7 +1,9 @@
 """What splits set apart: from rankings to the statistic that trees sum, and its criterion."""
 
 import functools
+from collections.abc import Callable
 
+import jax.numpy as jnp
 import numpy as np
 
 from lrrf_jax._typing import NDArray
@@ -32,7 +34,7 @@ def growth_statistic(
 
     Cost O(n_rows n_labels^2); classes of whole rankings are sorted.
     """
-    make = {
+    make: dict[str, Callable[..., tuple[NDArray, Criterion]]] = {
         "tlac": _top_labels,
         "rac": _ranking_classes,
         "edira": _alike_classes,
@@ -42,8 +44,8 @@ def growth_statistic(
         "dispersion": functools.partial(_dispersion, impurity="inverse"),
         "theta": functools.partial(_dispersion, impurity="theta"),
         "similarity": _similarity,
-    }[config.criterion]
-    return make(positions, config, total_weight, weight_scale)
+    }
+    return make[config.criterion](positions, config, total_weight, weight_scale)
 
 
 def _top_labels(positions, config, total_weight, weight_scale) -> tuple[NDArray, Criterion]:
@@ -120,7 +122,7 @@ def _dispersion(
     positions, config, total_weight, weight_scale, *, impurity
 ) -> tuple[NDArray, Criterion]:
     signs = np.asarray(pair_signs(positions), np.int32)
-    wins = np.asarray(antisymmetric(signs, config.n_labels)).sum(-1, dtype=np.int32)
+    wins = np.asarray(antisymmetric(jnp.asarray(signs), config.n_labels)).sum(-1, dtype=np.int32)
     masked = bool((signs == 0).any())
     columns = [signs, wins] + [np.abs(signs).sum(1, keepdims=True)] * masked
     criterion = Disagreement(
@@ -139,7 +141,7 @@ def _dispersion_curve(n_labels: int, impurity: str) -> tuple[float, ...]:
     distance = np.array(curve_shares()) * (n_labels * (n_labels - 1) / 2)
     theta = np.asarray(fit_dispersion(distance, n_labels), np.float64)
     values = 1 / (1 + theta) if impurity == "inverse" else -theta
-    return tuple(np.float32(values).tolist())
+    return tuple(values.astype(np.float32).tolist())
 
 
 def _similarity(positions, config, total_weight, weight_scale) -> tuple[NDArray, Criterion]:

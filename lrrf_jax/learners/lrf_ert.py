@@ -42,7 +42,7 @@ class EntropyForestLabelRanker(ForestVariant):
 
     name = "lrf-ert"
     _criterion = "edira"
-    _aggregation = "two-step"
+    _aggregation = "one-step"
 
     def __init__(
         self,

@@ -47,7 +47,7 @@ class SimilarityForestLabelRanker(ForestVariant):
 
     name = "lrf-rt"
     _criterion = "similarity"
-    _aggregation = "two-step"
+    _aggregation = "one-step"
 
     def __init__(
         self,

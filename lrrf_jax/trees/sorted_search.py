@@ -26,7 +26,7 @@ from lrrf_jax.trees.sample_bins import SampleBins, bin_of_feature
 from lrrf_jax.trees.splitter import Split, choose_candidate, edge_at_share
 from lrrf_jax.trees.xla import add_at, fusion_barrier, take
 
-_BLOCK = 32
+_LANE = 32  # values that follow each other in a lane
 _TABLED_CLASSES = 32
 
 
@@ -76,14 +76,16 @@ def _sort_pairs(major: Array, minor: Array, n_major: int, n_minor: int) -> tuple
 
 
 def _running_sum(values: Array, zero: Array) -> Array:
-    """Sum up to each place; int32 (n,). In blocks: XLA:CPU does not vectorise ``cumsum``."""
-    blocks = jnp.pad(values, (0, -len(values) % _BLOCK)).reshape(-1, _BLOCK)
-    parts = [blocks[:, 0]]
-    for k in range(1, _BLOCK):
-        parts.append(parts[-1] + blocks[:, k])
-    within = fusion_barrier(zero, jnp.stack(parts, axis=1))
-    before = jnp.cumsum(within[:, -1]) - within[:, -1]
-    return (within + before[:, None]).reshape(-1)[: len(values)]
+    """Sum up to each place; int32 (n,). In lanes: XLA:CPU does not vectorise ``cumsum``."""
+    lanes = jnp.pad(values, (0, -len(values) % _LANE)).reshape(-1, _LANE).T
+
+    def step(total, some):
+        total = total + some
+        return total, total
+
+    last, within = lax.scan(step, jnp.zeros_like(lanes[0]), fusion_barrier(zero, lanes))
+    before = jnp.cumsum(last) - last
+    return (within + before).T.reshape(-1)[: len(values)]
 
 
 class _Runs(NamedTuple):
@@ -112,7 +114,7 @@ class _Side(NamedTuple):
 
     score: Array  # float32, purity score
     n_classes: Array  # int32, distinct ones
-    count: Array  # int32
+    n_samples: Array  # int32
     weight: Array  # int32
 
 
@@ -221,7 +223,9 @@ def _search_side(
     if edge is not None:
         wanted = take(jnp.pad(edge, (0, 1)), slot_there) + side
         parts &= (value <= wanted) & (following > wanted)
-    parts &= (low.count >= config.min_samples_leaf) & (high.count >= config.min_samples_leaf)
+    parts &= (low.n_samples >= config.min_samples_leaf) & (
+        high.n_samples >= config.min_samples_leaf
+    )
     score = jnp.where(parts & (slot_there < n_slots), low.score + high.score, -jnp.inf)
     # A node of one class has no split worth making.
     worth = take(jnp.pad(whole.n_classes > 1, (0, 1)), slot_there)
@@ -231,9 +235,9 @@ def _search_side(
     chosen = jnp.where(is_best, slot_there, n_slots)
     place = jnp.full(n_slots, n_drawn - 1, jnp.int32).at[chosen].min(at, mode="drop")
     if isinstance(config.criterion, SimilarityEntropy):
-        children = (jax.tree.map(lambda field: take(field, place), part) for part in (low, high))
+        low, high = (jax.tree.map(lambda field: take(field, place), part) for part in (low, high))
         unit = config.criterion.weight_unit
-        best = jnp.where(_described_shorter(*children, whole, unit, zero), best, -jnp.inf)
+        best = jnp.where(_described_shorter(low, high, whole, unit, zero), best, -jnp.inf)
     if edge is None:
         edge = jnp.clip(take(value, place) - side, 0, config.n_bins - 2)
     missing_left = jnp.full(n_slots, side == 0 and config.has_missing)

@@ -5,6 +5,7 @@ values are missing, the last bin holds them, and each threshold is tried with th
 side. Ties go to the first candidate, then to the lower threshold, then to "missing right".
 """
 
+import functools
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -206,10 +207,12 @@ def few_splits(
             edges = [edge_at_share(first, last, thresholds, share) for share in shares]
         else:
             edges = [edge_at_quantile(occupancy, share, has_missing) for share in shares]
-    options = {"has_missing": has_missing, "min_leaf": min_leaf}
-    best = try_edge(histogram, evaluate, edges[0], **options)
+    attempt = functools.partial(
+        try_edge, histogram, evaluate, has_missing=has_missing, min_leaf=min_leaf
+    )
+    best = attempt(edges[0])
     for edge in edges[1:]:
-        other = try_edge(histogram, evaluate, edge, **options)
+        other = attempt(edge)
         better = other.score > best.score
         best = jax.tree.map(lambda a, b, better=better: jnp.where(better, b, a), best, other)
     return best
