@@ -137,7 +137,7 @@ def fit_tables(
 
 def _choices(positions: Array) -> tuple[Array, Array]:  # bool, both positions.shape
     """Tell which labels are ranked, and which of them won a place that others wanted."""
-    n_before, n_level = places(positions)
+    n_before, n_level = map(jnp.asarray, places(positions))
     ranked = n_level > 0
     n_ranked = jnp.sum(ranked, axis=-1, keepdims=True, dtype=jnp.int32)
     return ranked, (n_level == 1) & (n_before + n_level < n_ranked)

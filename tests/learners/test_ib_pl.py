@@ -30,12 +30,12 @@ def test_strengths_equal_those_of_scikit_lr():
 
 def test_scores_are_the_strengths_near_a_row():
     X, y = ranked_table()
-    rows = X[:9] + 0.5
-    ranker = PlackettLuceNeighborsLabelRanker(n_neighbors=5).fit(X, y)
-    order, _ = by_sorting(X, rows, 5)
+    rows = X[:12] + 0.5
+    ranker = PlackettLuceNeighborsLabelRanker(n_neighbors=7).fit(X, y)
+    order, _ = by_sorting(X, rows, 7)
     tables = y[order].astype(np.float32)
     overall = ranker.params_.overall
-    fit = plackett_luce.fit_tables(tables, np.ones((9, 5), np.float32), 0.1, overall)
+    fit = plackett_luce.fit_tables(tables, np.ones((12, 7), np.float32), 0.1, overall)
     np.testing.assert_allclose(ranker.predict_scores(rows), fit.strength, atol=1e-6)
     ranks = np.argsort(np.argsort(-ranker.predict_scores(rows), kind="stable")) + 1
     assert ranks.tolist() == ranker.predict(rows).tolist()
@@ -56,11 +56,11 @@ def test_a_label_that_no_near_row_ranks_has_its_strength_among_all_rows():
 
 def test_a_weight_equals_copies():
     X, y = ranked_table()
-    weight = np.random.default_rng(3).integers(0, 4, len(X))
+    weight = np.random.default_rng(3).integers(0, 3, len(X))
     copies = np.repeat(np.arange(len(X)), weight)
     ranker = PlackettLuceNeighborsLabelRanker(n_neighbors=7)
-    weighted = clone(ranker).fit(X, y, sample_weight=weight).predict_scores(X)
-    copied = clone(ranker).fit(X[copies], y[copies]).predict_scores(X)
+    weighted = clone(ranker).fit(X, y, sample_weight=weight).predict_scores(X[:32])
+    copied = clone(ranker).fit(X[copies], y[copies]).predict_scores(X[:32])
     np.testing.assert_allclose(weighted, copied, atol=1e-5)
 
 
