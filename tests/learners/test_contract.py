@@ -154,7 +154,8 @@ def test_predictions_follow_a_renaming_of_the_labels(name):
 
 @each_learner_and_trees_slowly
 def test_whole_weights_count_as_copies(name):
-    learner = make(name, bootstrap=False)
+    # Inner folds, which would choose the neighbours, part copies.
+    learner = make(name, bootstrap=False, n_neighbors=5)
     if name in COPIES_DIFFER or (
         hasattr(learner, "n_estimators") and not hasattr(learner, "bootstrap")
     ):
@@ -344,7 +345,7 @@ def test_a_model_with_an_array_cut_short_or_not_a_number_is_refused(name, tmp_pa
     params, accepted = learner.params_, []
     for array, values in persistence.flatten(params).items():
         damages = {"cut": values[..., :-1]} if values.ndim else {}
-        if values.dtype.kind == "f":
+        if values.dtype.kind == "f" and array != "positions":  # where a label may be missing
             damages["NaN"] = np.full_like(values, np.nan)
         for damage, damaged in damages.items():
             learner.params_ = replaced(params, array.split("."), damaged)
