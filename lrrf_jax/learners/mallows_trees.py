@@ -98,7 +98,8 @@ def _leaf_centres(
     leaf_slot = np.asarray(forest.leaf_slot)
     slot = leaf_slot[np.arange(forest.n_trees), leaf]  # (n_samples, n_trees)
     first_slot = leaf_slot.min(1)
-    n_groups = bucket_size(int((leaf_slot.max(1) - first_slot).max()) + 1)
+    # Coarse sizes: forests that differ in their number of leaves share programs.
+    n_groups = bucket_size(int((leaf_slot.max(1) - first_slot).max()) + 1, per_octave=1)
 
     n_rows = bucket_size(n_samples)
     positions = np.full((n_rows, n_labels), np.nan, np.float32)
@@ -132,7 +133,7 @@ def _leaf_centres(
     # same unsplit node.
     leaf_of_slot = np.zeros(n_slots, np.int32)
     leaf_of_slot[leaf_slot.ravel()] = np.arange(leaf_slot.size, dtype=np.int32)
-    more = bucket_size(n_slots) - n_slots
+    more = bucket_size(n_slots, per_octave=1) - n_slots
     beyond = np.full(more, np.iinfo(np.int32).max, np.int32)
     completed = _complete_from_above(
         np.concatenate([leaf_of_slot, beyond]),
