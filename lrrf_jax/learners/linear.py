@@ -70,7 +70,8 @@ def scaled(
     scaling: Scaling | LinearParams, features: Array | NDArray
 ) -> Array:  # float32, same shape
     """Move and shrink the features; no value is farther than 1e9 from 0."""
-    return jnp.clip((features - scaling.centre) * scaling.scale, -_FARTHEST, _FARTHEST)
+    moved = jnp.subtract(features, scaling.centre)  # NumPy would warn of an overflow
+    return jnp.clip(moved * scaling.scale, -_FARTHEST, _FARTHEST)
 
 
 def linear_outputs(
