@@ -185,11 +185,24 @@ ORACLES = {
 }
 
 
-@pytest.mark.parametrize("missing_labels", [0.0, 0.4])
-@pytest.mark.parametrize("criterion", ["dispersion", "theta", "similarity", "edira"])
+def slow(*values):
+    return pytest.param(*values, marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize(
+    ("criterion", "missing_labels"),
+    [
+        slow("dispersion", 0.0),
+        ("dispersion", 0.4),
+        slow("theta", 0.0),
+        slow("theta", 0.4),
+        ("similarity", 0.0),
+        slow("similarity", 0.4),
+        ("edira", 0.0),
+        slow("edira", 0.15),  # of more missing labels, every split is refused
+    ],
+)
 def test_splits_are_the_best_that_the_criterion_accepts(criterion, missing_labels):
-    if criterion == "edira" and missing_labels:
-        missing_labels = 0.15  # of more, every split is refused
     x, y = table(3, missing_labels)
     least = 2 if criterion == "similarity" else 1
     samples, thresholds, config = grown(
@@ -202,6 +215,7 @@ def test_splits_are_the_best_that_the_criterion_accepts(criterion, missing_label
     assert n_unsplit > 0
 
 
+@pytest.mark.slow
 def test_missing_features_take_part_in_the_search_along_sorted_samples():
     x, y = table(4, missing_features=0.2)
     samples, thresholds, config = grown("edira", x, y, max_depth=3)
