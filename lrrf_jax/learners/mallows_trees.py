@@ -112,7 +112,8 @@ def _leaf_centres(
         group[:n_samples] = slot[:, tree] - start
         tree_weight = np.zeros(n_rows, np.float32)
         tree_weight[:n_samples] = weight[:, tree]
-        fit = jax.device_get(fit_groups(positions, group, tree_weight, n_groups))
+        fit = fit_groups(positions, group, tree_weight, n_groups, unseen="last")
+        fit = jax.device_get(fit)
         n_leaves = leaf_slot[tree].max() + 1 - start
         centre[start : start + n_leaves] = fit.centre[:n_leaves]
         unseen[start : start + n_leaves] = fit.unseen[:n_leaves]

@@ -115,7 +115,7 @@ def test_labels_that_a_leaf_never_ranks_go_where_the_nodes_above_have_them():
         own = np.argsort(np.argsort(-votes[rows].sum(0), kind="stable")) + 1.0
         if left is None:
             zeros, ones = np.zeros(len(rows), np.int32), np.ones(len(rows), np.float32)
-            own = np.asarray(fit_groups(y[rows], zeros, ones, 1).centre[0]).astype(float)
+            own = np.asarray(fit_groups(y[rows], zeros, ones, 1, unseen="last").centre[0]).astype(float)
             n_completed += not seen.all()
         if node > 0:
             own[~seen] = np.nan
