@@ -57,12 +57,15 @@ def find_leaves(
     row = jnp.arange(n_samples, dtype=jnp.int32) * n_features
     first = (jnp.arange(n_trees, dtype=jnp.int32) * n_nodes)[:, None]
     feature, limit, origin = (field.reshape(-1) for field in tests)
-    node = jnp.zeros((n_trees, n_samples), jnp.int32)
-    for _ in range(depth):
+
+    def down(_, node):
         at = first + node
         right = goes_right(take(key, row + take(feature, at)), take(limit, at), take(origin, at))
-        node = 2 * node + 1 + right.astype(jnp.int32)
-    return node - n_nodes
+        return 2 * node + 1 + right.astype(jnp.int32)
+
+    # A loop of XLA, not of Python: for one row XLA:CPU would fuse unrolled levels and compute
+    # each anew for all its uses, which doubles with every level: minutes, gigabytes at 16.
+    return lax.fori_loop(0, depth, down, jnp.zeros((n_trees, n_samples), jnp.int32)) - n_nodes
 
 
 def sum_leaves(
