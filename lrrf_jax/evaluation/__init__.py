@@ -22,6 +22,7 @@ from lrrf_jax.evaluation.significance import (
     holm,
     nemenyi,
 )
+from lrrf_jax.evaluation.summary import Run, Summary, summarize
 
 __all__ = [
     "AgainstControl",
@@ -32,7 +33,9 @@ __all__ = [
     "Nemenyi",
     "PublishedTest",
     "ResultsFile",
+    "Run",
     "ScoreTable",
+    "Summary",
     "average_ranks",
     "bonferroni_dunn",
     "compare",
@@ -46,5 +49,6 @@ __all__ = [
     "published_test",
     "rank_table",
     "scaling_experiment",
+    "summarize",
     "table_experiment",
 ]

@@ -42,7 +42,18 @@ _CACHE_SETTINGS = (
 
 
 class ComparisonError(RuntimeError):
-    """Some folds failed; the others are finished, and kept where there is a results file."""
+    """Some folds failed; the others are finished, and kept where there is a results file.
+
+    Attributes
+    ----------
+    finished : list of FoldResult
+        Folds that did not fail.
+    failures : list of (FoldResult, Exception)
+        Folds that did, without scores, and what went wrong.
+    """
+
+    finished: list[FoldResult]
+    failures: list[tuple[FoldResult, Exception]]
 
 
 class _Task(NamedTuple):
@@ -141,11 +152,14 @@ def compare(
             bar.update()
     if failures:
         (first, error), where = failures[0], "" if file is None else f", in {file.path}"
-        raise ComparisonError(
+        told = ComparisonError(
             f"{len(failures)} of {len(tasks)} folds failed, the first '{first.result.learner}' on "
             f"'{first.result.data}': {type(error).__name__}: {error}. The others are "
             f"finished{where}."
-        ) from error
+        )
+        told.finished = [known[task.result.key] for task in tasks if task.result.key in known]
+        told.failures = [(task.result, error) for task, error in failures]
+        raise told from error
     return [known[task.result.key] for task in tasks]
 
 
@@ -208,8 +222,11 @@ def _outcomes(
         futures = {pool.submit(_run_in_worker, task): task for task in tasks}
         for future in concurrent.futures.as_completed(futures):
             yield futures[future], _attempt(future.result)
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
+    except BaseException:
+        # Whoever interrupts waits for no fold; the workers end after theirs, or with this process.
+        pool.shutdown(wait=False, cancel_futures=True)
+        raise
+    pool.shutdown()
 
 
 def _attempt(run: Callable[[], FoldResult]) -> FoldResult | Exception:

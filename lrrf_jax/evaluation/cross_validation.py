@@ -43,8 +43,9 @@ class CrossValidation:
 
     @property
     def mean(self) -> float:
-        """Mean score of all folds of all repeats."""
-        return float(self._known().mean())
+        """Mean score of all folds of all repeats; NaN where none has one."""
+        known = self._known()
+        return float(known.mean()) if known.size else float("nan")
 
     @property
     def std(self) -> float:
@@ -54,20 +55,25 @@ class CrossValidation:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as numbers, texts, lists and dicts that JSON can hold."""
-        scores = self.scores.astype(object)
-        scores[np.isnan(self.scores)] = None  # JSON has no NaN
         return {
             "learner": self.learner,
-            "mean": self.mean,
+            "mean": None if np.isnan(self.mean) else self.mean,
             "std": self.std,
-            "scores": scores.tolist(),
-            "fit_seconds": self.fit_seconds.tolist(),
-            "predict_seconds": self.predict_seconds.tolist(),
+            "scores": _json_list(self.scores),
+            "fit_seconds": _json_list(self.fit_seconds),
+            "predict_seconds": _json_list(self.predict_seconds),
             "settings": self.settings,
         }
 
     def _known(self) -> NDArray:
         return self.scores[~np.isnan(self.scores)]
+
+
+def _json_list(values: NDArray) -> list[Any]:
+    """Nested lists with None for NaN, which JSON has no word for."""
+    cells = values.astype(object)
+    cells[np.isnan(values)] = None
+    return cells.tolist()
 
 
 def cross_validate(

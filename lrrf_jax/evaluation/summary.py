@@ -1,0 +1,146 @@
+"""Results of single folds, gathered by data set, share of missing labels and learner."""
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from lrrf_jax._validation import InputError
+from lrrf_jax.evaluation.cross_validation import CrossValidation
+from lrrf_jax.evaluation.results import FoldResult
+from lrrf_jax.evaluation.score_table import ScoreTable
+
+
+class Run(NamedTuple):
+    """What was cross-validated: one learner on one data set."""
+
+    data: str
+    missing: float
+    learner: str
+
+
+class Summary(NamedTuple):
+    """A comparison, as `summarize` returns it.
+
+    Attributes
+    ----------
+    runs : dict of Run to CrossValidation
+        In the order of the results; a pair of which nothing is known has no entry.
+    datasets, learners : tuple of str
+    shares : tuple of float
+        Of the labels that were deleted.
+    version : str
+        Of lrrf_jax.
+    platforms : tuple of str
+        Other versions and devices that the results come from; several, where a results file was
+        filled by several machines.
+    """
+
+    runs: dict[Run, CrossValidation]
+    datasets: tuple[str, ...]
+    learners: tuple[str, ...]
+    shares: tuple[float, ...]
+    version: str
+    platforms: tuple[str, ...]
+
+    def scores(self, share: float) -> ScoreTable:
+        """Mean tau of the learners on the data sets; NaN where there is none."""
+        means = np.full((len(self.datasets), len(self.learners)), np.nan)
+        for i, data in enumerate(self.datasets):
+            for j, learner in enumerate(self.learners):
+                run = self.runs.get(Run(data, share, learner))
+                if run is not None and not np.isnan(run.scores).all():
+                    means[i, j] = run.mean
+        return ScoreTable(means, self.datasets, self.learners)
+
+
+def summarize(results: Iterable[FoldResult]) -> Summary:
+    """Gather the results of `compare`.
+
+    Parameters
+    ----------
+    results : iterable of FoldResult
+        Of one setting: the same folds, seed and protocol for all. A fold that is lacking is NaN.
+
+    Returns
+    -------
+    Summary
+
+    Raises
+    ------
+    InputError
+        Without results, and for results of several settings, as a results file may hold.
+
+    Examples
+    --------
+    >>> from lrrf_jax.datasets import load
+    >>> from lrrf_jax.evaluation import compare
+    >>> iris = load("iris")
+    >>> summary = summarize(compare(["default"], {"iris": (iris.X, iris.y)}, repeats=2))
+    >>> summary.runs["iris", 0.0, "default"].scores.shape
+    (2, 10)
+    """
+    folds = list(results)
+    if not folds:
+        raise InputError("results must hold one fold at least; there is none.")
+    _require_one_setting(folds)
+    groups: dict[Run, list[FoldResult]] = {}
+    for fold in folds:
+        groups.setdefault(Run(fold.data, fold.missing, fold.learner), []).append(fold)
+    # As many rows and columns for all, so that a learner that failed on some folds shows gaps.
+    n_repeats = 1 + max(fold.repeat for fold in folds)
+    n_folds = {run.data: 0 for run in groups}
+    for fold in folds:
+        n_folds[fold.data] = max(n_folds[fold.data], fold.fold + 1)
+    return Summary(
+        {
+            run: _cross_validation(part, n_repeats, n_folds[run.data])
+            for run, part in groups.items()
+        },
+        tuple(dict.fromkeys(run.data for run in groups)),
+        tuple(dict.fromkeys(run.learner for run in groups)),
+        tuple(dict.fromkeys(run.missing for run in groups)),
+        folds[0].version,
+        tuple(dict.fromkeys(fold.platform for fold in folds)),
+    )
+
+
+def _require_one_setting(results: Sequence[FoldResult]) -> None:
+    names = ("protocol", "stratified", "folds", "seed", "version")
+    for name in names:
+        values = list(dict.fromkeys(getattr(result, name) for result in results))
+        if len(values) > 1:
+            raise InputError(
+                f"results must be of one comparison; their {name} is {values[0]!r} and "
+                f"{values[1]!r}. Choose those of one."
+            )
+    params: dict[Run, str] = {}
+    for result in results:
+        run = Run(result.data, result.missing, result.learner)
+        if params.setdefault(run, result.params) != result.params:
+            raise InputError(
+                f"results must be of one comparison; '{run.learner}' ran on '{run.data}' with "
+                f"{params[run]} and {result.params}. Choose those of one."
+            )
+
+
+def _cross_validation(
+    results: Sequence[FoldResult], n_repeats: int, n_folds: int
+) -> CrossValidation:
+    scores, fit_seconds, predict_seconds = np.full((3, n_repeats, n_folds), np.nan)
+    for result in results:
+        at = result.repeat, result.fold
+        scores[at] = result.tau
+        fit_seconds[at], predict_seconds[at] = result.fit_seconds, result.predict_seconds
+    first = results[0]
+    settings = {
+        "folds": first.folds,
+        "repeats": n_repeats,
+        "missing": first.missing,
+        "seed": first.seed,
+        "protocol": first.protocol,
+        "stratified": first.stratified,
+        "params": json.loads(first.params),
+    }
+    return CrossValidation(first.learner, scores, fit_seconds, predict_seconds, settings)
