@@ -11,6 +11,7 @@ from lrrf_jax.plotting.importances import plot_importances
 from lrrf_jax.plotting.positions import plot_positions
 from lrrf_jax.plotting.preferences import plot_preferences
 from lrrf_jax.plotting.reliability import plot_reliability
+from lrrf_jax.plotting.spread import plot_spread
 from lrrf_jax.plotting.tree import plot_tree
 
 __all__ = [
@@ -20,5 +21,6 @@ __all__ = [
     "plot_positions",
     "plot_preferences",
     "plot_reliability",
+    "plot_spread",
     "plot_tree",
 ]
