@@ -104,6 +104,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     state: dict[str, Any] = {"debug": False}
     given = list(sys.argv[1:] if arguments is None else arguments)
+    state["arguments"] = given
     try:
         with _signals_that_exit(), _short_warnings():
             typer.main.get_command(app).main(args=given, prog_name="lrrf", obj=state)

@@ -1,6 +1,7 @@
 """What is typed about learners and data -> estimators and tables."""
 
 import typing
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import typer
@@ -66,14 +67,19 @@ def learner_names(text: str) -> list[str]:
     return names
 
 
-def make_learners(names: list[str], settings: list[str] | None) -> dict[str, Any]:
+def make_learners(
+    names: list[str],
+    settings: list[str] | None,
+    make: Callable[[str], Any] | None = None,
+) -> dict[str, Any]:
     """Make estimators; each takes the settings that it has a parameter for.
 
-    Raises a usage error where no learner has the parameter, or the value has another type.
+    ``make`` makes the one of a name, by default with its default parameters. Raises a usage error
+    where no learner has the parameter, or the value has another type.
     """
     from lrrf_jax import LEARNERS
 
-    learners = {name: LEARNERS[name]() for name in names}
+    learners = {name: LEARNERS[name]() if make is None else make(name) for name in names}
     known = {key: None for learner in learners.values() for key in learner.get_params()}
     for setting in settings or []:
         key, equals, text = setting.partition("=")

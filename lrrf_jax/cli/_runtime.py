@@ -100,6 +100,14 @@ def require_place(path: str) -> None:
         raise InputError(f"{path}: the directory cannot be written. Choose another one.")
 
 
+def draw_without_window() -> None:
+    """Let figures be drawn where there is no screen; for commands that only write them."""
+    with contextlib.suppress(ImportError):
+        import matplotlib
+
+        matplotlib.use("agg")
+
+
 def same_file(first: str, second: str) -> bool:
     """Tell whether two paths lead to one file, which need not be there yet."""
     return os.path.realpath(first) == os.path.realpath(second)

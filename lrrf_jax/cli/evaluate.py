@@ -1,22 +1,23 @@
 """``lrrf evaluate``."""
 
+import enum
+import sys
 from typing import Annotated, Any
 
 import typer
 
 from lrrf_jax.cli import _options
 
-METRICS = {
-    "kendall_tau": "tau",
-    "spearman_rho": "rho",
-    "weighted_tau": "weighted tau",
-    "top_k_accuracy": "top-1",
-    "mean_reciprocal_rank": "MRR",
-    "ndcg": "NDCG",
-}
+
+class ProtocolName(enum.StrEnum):
+    """How labels are deleted."""
+
+    delete_once = "delete-once"
+    as_run_by_authors = "as-run-by-authors"
 
 
 def evaluate(
+    ctx: typer.Context,
     data: Annotated[
         list[str],
         typer.Argument(
@@ -24,9 +25,12 @@ def evaluate(
         ),
     ],
     learner: Annotated[
-        str | None,
-        typer.Option(metavar="NAMES", help="Learners, joined by commas.  [default: lr-rf]"),
-    ] = None,
+        str,
+        typer.Option(
+            metavar="NAMES",
+            help="Learners, joined by commas; tests compare the others with the first.",
+        ),
+    ] = "lr-rf",
     model: Annotated[
         str | None,
         typer.Option(
@@ -35,11 +39,47 @@ def evaluate(
     ] = None,
     folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 10,
     repeats: Annotated[int, typer.Option(min=1, help="Times that it is repeated.")] = 5,
+    folds_run: Annotated[
+        int | None,
+        typer.Option(
+            metavar="COUNT", help="Run only the first folds of each repeat.  [default: all]"
+        ),
+    ] = None,
+    stratified: Annotated[
+        bool, typer.Option("--stratified", help="Spread equal rankings evenly over the folds.")
+    ] = False,
     missing: Annotated[
-        float, typer.Option(help="Share of the labels to delete from the training rankings.")
-    ] = 0.0,
+        str,
+        typer.Option(
+            metavar="SHARES",
+            help="Share of the labels to delete from the training rankings, such as 0.3, or "
+            "several, joined by commas.",
+        ),
+    ] = "0",
+    protocol: Annotated[
+        ProtocolName,
+        typer.Option(
+            help="Delete labels once from the training rankings; or in the leaves of trees that "
+            "saw them, as the authors' program does (lr-rf only, to reproduce their figures)."
+        ),
+    ] = ProtocolName.delete_once,
     seed: _options.Seed = 0,
     set_: _options.Settings = None,
+    jobs: Annotated[
+        int, typer.Option(min=1, help="Processes to run folds in; they change the times only.")
+    ] = 1,
+    results: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Keep the result of every fold in this CSV file as it comes; what is there "
+            "already is not run again.",
+        ),
+    ] = None,
+    report: Annotated[
+        str | None,
+        typer.Option(metavar="PAGE", help="Write an HTML page with tables, tests and figures."),
+    ] = None,
     labels: _options.Labels = None,
     features: _options.Features = None,
     ranking: _options.Ranking = None,
@@ -54,105 +94,124 @@ def evaluate(
     Examples:
       lrrf evaluate builtin:iris builtin:wine --learner lr-rf,default --repeats 1
       lrrf evaluate table.csv --labels 'L*' --missing 0.3 --set n_estimators=100
+      lrrf evaluate *.csv --learner lr-rf,rpc --jobs 4 --results folds.csv --report page.html
       lrrf evaluate held-out.csv --model table.lrrf
 
     Every learner gets the same folds. The score is Kendall's tau, from -1 to 1, larger is
     better. Of several tables the good ones are finished even if others fail; the exit code is
     then 5.
     """  # noqa: D301 (typer reads the backspace as: do not rewrap)
-    from lrrf_jax.cli import _learners, _runtime
+    from lrrf_jax.cli import _comparison, _learners, _runtime
 
     reading = _learners.Reading(features, labels, ranking, convention, close_gaps)
-    if model is not None and (learner is not None or set_):
-        raise typer.BadParameter(
-            "a trained model takes no --learner and no --set.", param_hint="--model"
-        )
-    if not 0 <= missing < 1:
-        raise typer.BadParameter(f"{missing} is not in [0, 1).", param_hint="--missing")
-    _runtime.use_compilation_cache(off=no_compilation_cache)
+    sources = list(dict.fromkeys(data))
     failures = _runtime.Failures()
-    results: list[dict[str, Any]] = []
     if model is not None:
-        from lrrf_jax import load
+        _require_no_options_of_cross_validation(ctx)
+        _runtime.use_compilation_cache(off=no_compilation_cache)
+        rows = _scored(model, sources, reading, failures)
+        _show({"model": model, "results": rows}, failures, json, _model_rows)
+        failures.end(len(sources))
+        return
+    if folds_run is not None and not 1 <= folds_run <= folds:
+        raise typer.BadParameter(
+            f"{folds_run} is not in 1..{folds}, the number of folds.", param_hint="--folds-run"
+        )
+    shares = _comparison.shares_of(missing)
+    rankers = _comparison.learners_of(_learners.learner_names(learner), set_, protocol)
+    _require_places(sources, results, report)
+    _runtime.use_compilation_cache(off=no_compilation_cache)
+    comparison = _comparison.compare_sources(
+        sources,
+        reading,
+        rankers,
+        failures,
+        folds=folds,
+        repeats=repeats,
+        missing=shares,
+        seed=seed,
+        protocol=protocol.value,
+        stratified=stratified,
+        folds_run=folds_run,
+        results=results,
+        n_jobs=jobs,
+    )
+    rows = _comparison.rows_of(comparison)
+    _show({"model": None, "results": rows}, failures, json, _learner_rows)
+    if report is not None and rows:
+        more = {"Processes": jobs} | ({} if results is None else {"Results of folds in": results})
+        arguments = ctx.obj.get("arguments", sys.argv[1:])
+        _comparison.write_page(report, comparison, failures, arguments, more)
+    failures.end(len(sources))
 
-        ranker = load(model)
-        for source in data:
-            with failures.caught(source, len(data)), _runtime.naming(source):
-                results.append({"data": source, **_scores(ranker, source, reading)})
-    else:
-        rankers = _learners.make_learners(_learners.learner_names(learner or "lr-rf"), set_)
-        protocol = {"folds": folds, "repeats": repeats, "missing": missing, "seed": seed}
-        total = len(data) * len(rankers) * repeats * folds
-        with _runtime.progress(total, "folds") as bar:
-            for source in data:
-                with failures.caught(source, len(data)), _runtime.naming(source):
-                    table = _learners.read_data(source, reading)
-                    for ranker in rankers.values():
-                        results.append(_cross_validated(ranker, source, table, protocol, bar))
+
+def _require_no_options_of_cross_validation(ctx: typer.Context) -> None:
+    from lrrf_jax.cli import _learners
+
+    allowed = {"data", "model", "json", "no_compilation_cache", *_learners.Reading._fields}
+    for parameter in ctx.command.params:
+        source = ctx.get_parameter_source(parameter.name or "")
+        given = source is not None and source.name not in ("DEFAULT", "DEFAULT_MAP")
+        if given and parameter.name not in allowed:
+            raise typer.BadParameter(
+                f"a trained model takes no {parameter.opts[0]}, which is for cross-validation.",
+                param_hint="--model",
+            )
+
+
+def _require_places(sources: list[str], results: str | None, report: str | None) -> None:
+    """Refuse, before anything runs, outputs that cannot be written or would destroy an input."""
+    from lrrf_jax.cli import _runtime
+
+    if report is not None:
+        _runtime.require_place(report)
+    taken = {source: "an input" for source in sources}
+    for option, path in (("--results", results), ("--report", report)):
+        for other, what in taken.items():
+            if path is not None and _runtime.same_file(path, other):
+                raise typer.BadParameter(
+                    f"{path} is {what}; choose another path.", param_hint=option
+                )
+        if path is not None:
+            taken[path] = "the file of results"
+
+
+def _scored(model: str, sources: list[str], reading: Any, failures: Any) -> list[dict[str, Any]]:
+    from lrrf_jax import load
+    from lrrf_jax.cli import _model_scores, _runtime
+
+    ranker = load(model)
+    rows = []
+    for source in sources:
+        with failures.caught(source, len(sources)), _runtime.naming(source):
+            scores = _model_scores.scores_of(ranker, source, reading)
+            rows.append({"data": source, **scores})
+    return rows
+
+
+def _show(document: dict[str, Any], failures: Any, json: bool, table: Any) -> None:
+    """Write the one JSON document, or the table."""
+    from lrrf_jax.cli import _runtime
+
     if json:
         failed = [{"data": source, "error": text} for source, text in failures.messages.items()]
-        _runtime.print_json({"model": model, "results": results, "failed": failed})
-    elif results:
-        for line in _aligned(_model_rows(results) if model else _learner_rows(results)):
+        _runtime.print_json({**document, "failed": failed})
+    elif document["results"]:
+        for line in _aligned(table(document["results"])):
             typer.echo(line)
-    failures.end(len(data))
-
-
-def _cross_validated(
-    ranker: Any, source: str, table: Any, protocol: dict[str, Any], bar: Any
-) -> dict[str, Any]:
-    from lrrf_jax.evaluation import cross_validate
-
-    result = cross_validate(ranker, table.X, table.y, on_fold=lambda *_: bar.update(1), **protocol)
-    shape = {"rows": len(table.X), "features": table.X.shape[1], "labels": table.y.shape[1]}
-    return {"data": source, **shape, **result.to_dict()}
-
-
-def _scores(ranker: Any, source: str, reading: Any) -> dict[str, Any]:
-    """Score a trained model; the columns of features and labels are found by name."""
-    import numpy as np
-
-    from lrrf_jax import metrics
-    from lrrf_jax._tabular import suffix_of
-    from lrrf_jax._validation import InputError
-    from lrrf_jax.cli import _learners
-    from lrrf_jax.datasets.readers import TABLE_SUFFIXES
-
-    names = getattr(ranker, "feature_names_in_", None)
-    names = None if names is None else [str(name) for name in names]
-    by_name = reading.features is None
-    if by_name and suffix_of(source) in TABLE_SUFFIXES:
-        reading = reading._replace(features=names)
-    table = _learners.read_data(source, reading)
-    if by_name:
-        table = _learners.select_features(source, table, names)
-    known = [str(label) for label in ranker.labels_]
-    strange = [label for label in table.labels if label not in known]
-    if strange:
-        raise InputError(
-            f"{source}: label {strange[0]!r} is not one of the model, which ranks "
-            f"{', '.join(known)} ({len(strange)} of {len(table.labels)} labels fail). Rename the "
-            "label columns, or choose them with --labels."
-        )
-    truth = np.full((len(table.X), len(known)), np.nan, np.float32)
-    truth[:, [known.index(label) for label in table.labels]] = table.y
-    predicted = ranker.predict(table.X)
-    taus = metrics.kendall_tau(truth, predicted, per_row=True)
-    return {
-        "rows": len(truth),
-        "rows_scored": int((~np.isnan(taus)).sum()),
-        **{name: float(getattr(metrics, name)(truth, predicted)) for name in METRICS},
-    }
 
 
 def _learner_rows(results: list[dict[str, Any]]) -> list[list[str]]:
-    header = ["data", "rows", "features", "labels", "learner", "tau", "std", "fit s", "predict s"]
-    return [header] + [
+    several = len({result["settings"]["missing"] for result in results}) > 1
+    shares = ["missing"] if several else []
+    header = ["data", "rows", "features", "labels", *shares, "learner", "tau", "std"]
+    return [[*header, "fit s", "predict s"]] + [
         [
             result["data"],
             *(str(result[key]) for key in ("rows", "features", "labels")),
+            *(f"{result['settings'][key]:g}" for key in shares),
             result["learner"],
-            f"{result['mean']:.4f}",
+            "nan" if result["mean"] is None else f"{result['mean']:.4f}",
             f"{result['std']:.4f}",
             *(f"{sum(map(sum, result[key])):.2f}" for key in ("fit_seconds", "predict_seconds")),
         ]
@@ -161,8 +220,14 @@ def _learner_rows(results: list[dict[str, Any]]) -> list[list[str]]:
 
 
 def _model_rows(results: list[dict[str, Any]]) -> list[list[str]]:
+    from lrrf_jax.cli._model_scores import METRICS
+
     return [["data", "rows", *METRICS.values()]] + [
-        [result["data"], str(result["rows"]), *(f"{result[name]:.4f}" for name in METRICS)]
+        [
+            result["data"],
+            str(result["rows"]),
+            *(f"{result[name]:.4f}" for name in METRICS),
+        ]
         for result in results
     ]
 

@@ -5,7 +5,7 @@ import pytest
 
 import lrrf_jax
 from lrrf_jax import datasets, metrics
-from lrrf_jax.cli.evaluate import METRICS
+from lrrf_jax.cli._model_scores import METRICS
 from lrrf_jax.evaluation import cross_validate
 
 FAST = ("--learner", "default", "--folds", 3, "--repeats", 2)

@@ -1,0 +1,160 @@
+"""What ``lrrf evaluate`` does with learners: read the tables, cross-validate, write the page."""
+
+import hashlib
+import shlex
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import typer
+
+from lrrf_jax.cli import _learners, _runtime
+
+_MARK = " #"  # between a source and the checksum of its content
+
+
+class Comparison(NamedTuple):
+    """What came out, as far as it did not fail."""
+
+    found: list[Any]  # FoldResult; their data are the sources, as they were typed
+    shapes: dict[str, tuple[int, int, int]]  # of a source: rows, features, labels
+
+
+def shares_of(text: str) -> list[float]:
+    """Read ``0.3`` or ``0,0.3,0.6``."""
+    try:
+        shares = list(dict.fromkeys(float(part) for part in text.split(",")))
+    except ValueError:
+        shares = [float("nan")]
+    if not all(0 <= share < 1 for share in shares):
+        raise typer.BadParameter(
+            f"{text!r} is no number in [0, 1), and no list of them joined by commas.",
+            param_hint="--missing",
+        )
+    return shares
+
+
+def learners_of(names: list[str], set_: list[str] | None, protocol: str) -> dict[str, Any]:
+    """Make the learners that a protocol is for; another learner is a usage error."""
+    from lrrf_jax._validation import InputError
+    from lrrf_jax.evaluation.protocol import as_estimator
+
+    try:
+        learners = _learners.make_learners(names, set_, lambda name: as_estimator(name, protocol))
+        for learner in learners.values():
+            as_estimator(learner, protocol)  # again: the settings may be those of another forest
+    except InputError as error:
+        raise typer.BadParameter(str(error), param_hint="--protocol") from error
+    return learners
+
+
+def compare_sources(
+    sources: Sequence[str],
+    reading: _learners.Reading,
+    learners: dict[str, Any],
+    failures: _runtime.Failures,
+    **options: Any,
+) -> Comparison:
+    """Cross-validate learners on all sources that can be used; ``options`` are of `compare`."""
+    from lrrf_jax.evaluation import ComparisonError, compare
+
+    tables, shapes, names = {}, {}, {}
+    for source in sources:
+        with failures.caught(source, len(sources)), _runtime.naming(source):
+            table = _learners.read_data(source, reading)
+            _require_usable(table, options)
+            name = _name_in_results(source, table)
+            tables[name], names[name] = (table.X, table.y), source
+            shapes[source] = len(table.X), table.X.shape[1], table.y.shape[1]
+    if not tables:
+        return Comparison([], shapes)
+    failed: list[tuple[Any, Exception]] = []
+    try:
+        found = compare(learners, tables, progress=None, **options)
+    except ComparisonError as error:
+        found, failed = error.finished, error.failures
+    # Of a learner that failed on some folds of a source, the others tell nothing.
+    lost = {(result.data, result.missing, result.learner) for result, _ in failed}
+    for name, source in names.items():
+        reasons = [error for result, error in failed if result.data == name]
+        if reasons:
+            with failures.caught(source, len(sources)), _runtime.naming(source):
+                raise reasons[0]
+    return Comparison(
+        [
+            _renamed(result, names[result.data])
+            for result in found
+            if (result.data, result.missing, result.learner) not in lost
+        ],
+        shapes,
+    )
+
+
+def rows_of(comparison: Comparison) -> list[dict[str, Any]]:
+    """Describe every source, share and learner, for JSON and the table."""
+    from lrrf_jax.evaluation import summarize
+
+    if not comparison.found:
+        return []
+    rows = []
+    for run, result in summarize(comparison.found).runs.items():
+        n_rows, n_features, n_labels = comparison.shapes[run.data]
+        shape = {"rows": n_rows, "features": n_features, "labels": n_labels}
+        rows.append({"data": run.data, **shape, **result.to_dict()})
+    return rows
+
+
+def write_page(
+    path: str,
+    comparison: Comparison,
+    failures: _runtime.Failures,
+    arguments: Sequence[str],
+    more: dict[str, Any],
+) -> None:
+    """Write the page of a comparison, with the command line and the machine."""
+    from lrrf_jax.benchmarks.session import hardware
+    from lrrf_jax.reports import comparison_page, save_page
+
+    _runtime.draw_without_window()
+    machine = hardware()
+    memory = machine["memory_gib"]
+    cores = f"{machine['cores']} core{'s' * (machine['cores'] != 1)}"
+    more = {
+        **more,
+        "Machine": f"{machine['processor']}, {cores}"
+        + ("" if memory is None else f", {memory:g} GiB"),
+        "System": machine["system"],
+    }
+    page = comparison_page(
+        comparison.found,
+        shapes=comparison.shapes,
+        failures=failures.messages,
+        command=shlex.join(["lrrf", *arguments]),
+        more_settings=more,
+    )
+    save_page(path, page)
+    _runtime.say(f"page in {path}")
+
+
+def _require_usable(table: Any, options: dict[str, Any]) -> None:
+    """Raise InputError for what `compare` would refuse for all tables because of one."""
+    from lrrf_jax._validation import require_integer
+    from lrrf_jax.evaluation.protocol import as_table
+
+    require_integer(options["folds"], "folds", 2, as_table(table.X, table.y).n_samples)
+
+
+def _name_in_results(source: str, table: Any) -> str:
+    """Name a file with a checksum, so that results of a file that was changed are not taken."""
+    import numpy as np
+
+    if source.startswith((_learners.BUILTIN, _learners.KEBI)):
+        return source
+    digest = hashlib.sha256()
+    for array in (table.X, table.y):
+        digest.update(str(array.shape).encode())
+        digest.update(np.ascontiguousarray(array, np.float64).tobytes())
+    return f"{source}{_MARK}{digest.hexdigest()[:12]}"
+
+
+def _renamed(result: Any, source: str) -> Any:
+    return result if result.data == source else type(result)(**{**vars(result), "data": source})

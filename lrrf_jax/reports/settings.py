@@ -1,0 +1,78 @@
+"""The part of a page that tells how it came about: data, protocol, versions, parameters."""
+
+import importlib.metadata
+from collections.abc import Mapping
+from typing import Any
+
+from lrrf_jax.evaluation import Summary
+from lrrf_jax.reports import elements
+from lrrf_jax.reports.elements import Markup, Number
+
+_PACKAGES = ("jaxlib", "numpy", "scipy")
+
+
+def settings(
+    summary: Summary, shapes: Mapping[str, tuple[int, int, int]], more: Mapping[str, Any]
+) -> Markup:
+    """Write the settings of a comparison, the data sets, and the parameters of the learners."""
+    parts: list[Any] = [elements.facts({**_protocol(summary), **_versions(summary), **more})]
+    rows = [
+        (data, *(Number(str(size)) for size in shapes[data]))
+        for data in summary.datasets
+        if data in shapes
+    ]
+    if rows:
+        header = ("Data set", "Rows", "Features", "Labels")
+        parts.append(elements.table("settings-data", "Data sets", header, rows))
+    parts.append(_parameters(summary))
+    return elements.joined(parts)
+
+
+def _protocol(summary: Summary) -> dict[str, Any]:
+    run = next(iter(summary.runs.values()))
+    n_run = {result.scores.shape[1] for result in summary.runs.values()}
+    chosen = run.settings
+    return {
+        "Folds": chosen["folds"],
+        "Folds run a repeat": ", ".join(map(str, sorted(n_run))),
+        "Repeats": chosen["repeats"],
+        "Seed": chosen["seed"],
+        "Labels deleted": ", ".join(f"{share:g}" for share in summary.shares),
+        "Protocol": chosen["protocol"],
+        "Stratified folds": "yes" if chosen["stratified"] else "no",
+    }
+
+
+def _versions(summary: Summary) -> dict[str, Any]:
+    found = {}
+    for package in _PACKAGES:
+        found[package] = importlib.metadata.version(package)
+    machines = elements.joined(
+        (elements.escape(platform) for platform in summary.platforms), "<br>"
+    )
+    return {
+        "lrrf_jax": summary.version,
+        "Folds were run with": machines,
+        "Page was made with": ", ".join(f"{name} {version}" for name, version in found.items()),
+    }
+
+
+def _parameters(summary: Summary) -> Markup:
+    """One line a learner and parameter; learners without one are told too."""
+    rows: list[tuple[str, str, Any]] = []
+    for learner in summary.learners:
+        params = next(
+            result.settings["params"]
+            for run, result in summary.runs.items()
+            if run.learner == learner
+        )
+        if not params:
+            rows.append((learner, "no parameters", ""))
+        rows += [(learner, key, _text(value)) for key, value in sorted(params.items())]
+    header = ("Learner", "Parameter", "Value")
+    caption = "Parameters of the learners; a random_state of none is drawn from the seed"
+    return elements.table("settings-parameters", caption, header, rows, row_headers=2)
+
+
+def _text(value: Any) -> str:
+    return "none" if value is None else str(value)

@@ -1,0 +1,201 @@
+"""The part of a page that tells whether learners differ over the data sets."""
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+from lrrf_jax._typing import NDArray
+from lrrf_jax.evaluation import (
+    AgainstControl,
+    Friedman,
+    Nemenyi,
+    ScoreTable,
+    bonferroni_dunn,
+    friedman,
+    holm,
+    nemenyi,
+)
+from lrrf_jax.evaluation.significance import DEFAULT_ALPHA
+from lrrf_jax.plotting import plot_critical_difference
+from lrrf_jax.reports import elements, figures
+from lrrf_jax.reports.elements import Markup, Number, number
+
+# Demsar (2006), section 3.2.2, on when chi-square and F describe the statistics well.
+_FEW_DATASETS, _FEW_METHODS = 10, 5
+
+
+def tests_of(scores: ScoreTable, control: str, identity: str) -> Markup:
+    """Write the tests of a table, or why there are none.
+
+    Learners without a single score are left out, and then data sets without all scores.
+    """
+    kept = ~np.isnan(scores.scores).all(0)
+    scores = ScoreTable(
+        scores.scores[:, kept],
+        scores.datasets,
+        tuple(name for name, known in zip(scores.methods, kept, strict=True) if known),
+    )
+    whole = ~np.isnan(scores.scores).any(1)
+    if len(scores.methods) < 2 or whole.sum() < 2:
+        return elements.element(
+            "p",
+            "Tests need two learners that have scores on the same two data sets at least; there "
+            f"are {len(scores.methods)} and {int(whole.sum())}.",
+            class_="note",
+        )
+    parts: list[Any] = []
+    if not whole.all():
+        left_out = [name for name, known in zip(scores.datasets, whole, strict=True) if not known]
+        text = f"Left out, as a learner has no score there: {', '.join(left_out)}."
+        parts.append(elements.element("p", text, class_="note"))
+    overall = friedman(scores, missing="drop")
+    pairs = nemenyi(scores, missing="drop")
+    parts += [_overall(overall, identity), _caution(overall)]
+    if control in scores.methods:
+        dunn = bonferroni_dunn(scores, control=control, missing="drop")
+        parts.append(_against(dunn, holm(scores, control=control, missing="drop"), identity))
+        parts.append(_diagram(dunn))
+    parts.append(_pairs(pairs, identity))
+    parts.append(_diagram(pairs))
+    return elements.joined(parts)
+
+
+def _overall(test: Friedman, identity: str) -> Markup:
+    f_name = f"F (Iman and Davenport), {test.f_df[0]} and {test.f_df[1]} degrees of freedom"
+    rows = [
+        (
+            f"Chi-square (Friedman), {_degrees(test.df)} of freedom",
+            number(test.chi2, 3),
+            _p_value(test.p_value),
+        ),
+        (
+            "The same, corrected for ties",
+            number(test.chi2_tie_corrected, 3),
+            _p_value(test.p_value_tie_corrected),
+        ),
+        # Where all data sets agree the statistic is infinite, however few they are.
+        (f_name, number(test.f_statistic, 3), _p_value(test.f_p_value, test.f_statistic)),
+    ]
+    caption = (
+        f"Friedman's test that {len(test.methods)} learners are equally good on "
+        f"{len(test.datasets)} data sets"
+    )
+    header = ("Statistic", "Value", "p")
+    return elements.table(f"{identity}-friedman", caption, header, rows)
+
+
+def _degrees(count: int) -> str:
+    return f"{count} degree{'s' * (count > 1)}"
+
+
+def _caution(test: Friedman) -> Markup:
+    n, k = len(test.datasets), len(test.methods)
+    if n > _FEW_DATASETS and k > _FEW_METHODS:
+        return Markup("")
+    text = (
+        f"With {n} data sets and {k} learners these p are approximations, and real differences "
+        "are easily missed: the tests are meant for more than about ten data sets and five "
+        "methods (Demšar 2006)."
+    )
+    return elements.element("p", text, class_="note")
+
+
+def _against(dunn: AgainstControl, stepped: AgainstControl, identity: str) -> Markup:
+    rows = []
+    for j, name in enumerate(dunn.methods):
+        if name == dunn.control:
+            rows.append((name, number(dunn.ranks[j], 2), *[Number("–")] * 3, "control"))
+            continue
+        rows.append(
+            (
+                name,
+                number(dunn.ranks[j], 2),
+                number(dunn.z[j], 2),
+                _p_value(dunn.p_values[j]),
+                _p_value(stepped.p_values[j]),
+                _verdict(bool(dunn.significant[j]), bool(stepped.significant[j])),
+            )
+        )
+    caption = (
+        f"Against {dunn.control}: Bonferroni–Dunn (critical difference of average ranks "
+        f"{dunn.critical_difference:.2f}) and Holm, at {dunn.alpha:g}; p adjusted for "
+        f"{_comparisons(len(dunn.methods) - 1)}"
+    )
+    header = ("Learner", "Average rank", "z", "p, Bonferroni–Dunn", "p, Holm", "Differs")
+    return elements.table(f"{identity}-control", caption, header, rows)
+
+
+def _comparisons(count: int) -> str:
+    return f"{count} comparison{'s' * (count > 1)}"
+
+
+def _verdict(by_dunn: bool, by_holm: bool) -> str:
+    if by_dunn and by_holm:
+        return "yes"
+    return "by Holm only" if by_holm else "by Bonferroni–Dunn only" if by_dunn else "no"
+
+
+def _pairs(test: Nemenyi, identity: str) -> Markup:
+    order = np.argsort(test.ranks, kind="stable")
+    names = [test.methods[j] for j in order]
+    rows = [
+        (
+            test.methods[i],
+            number(test.ranks[i], 2),
+            *(
+                Number("–")
+                if i == j
+                else _p_value(test.p_values[i, j], stands_out=bool(test.significant[i, j]))
+                for j in order
+            ),
+        )
+        for i in order
+    ]
+    caption = (
+        "All pairs: p of Nemenyi's test, the learner of the best average rank first; in bold where "
+        f"average ranks differ by more than {test.critical_difference:.2f}, significant at "
+        f"{test.alpha:g}"
+    )
+    return elements.table(f"{identity}-nemenyi", caption, ("Learner", "Average rank", *names), rows)
+
+
+def _diagram(test: Nemenyi | AgainstControl) -> Markup:
+    if not figures.can_draw():
+        return Markup("")
+    ranks: NDArray = np.asarray(test.ranks)
+    order = np.argsort(ranks, kind="stable")
+    listed = ", ".join(f"{test.methods[j]} {ranks[j]:.2f}" for j in order)
+    if isinstance(test, AgainstControl):
+        differing = [
+            name for name, is_so in zip(test.methods, test.significant, strict=True) if is_so
+        ]
+        told = f"Differing from {test.control}: {', '.join(differing) or 'none'}."
+        caption = (
+            f"Average ranks, 1 is best. Open marks within the hatched band do not differ from "
+            f"{test.control} (Bonferroni–Dunn, {DEFAULT_ALPHA:g})."
+        )
+    else:
+        pairs = np.argwhere(np.triu(test.significant))
+        differing = [f"{test.methods[i]} and {test.methods[j]}" for i, j in pairs]
+        told = f"Pairs that differ: {', '.join(differing) or 'none'}."
+        caption = (
+            "Average ranks, 1 is best. A thick bar joins learners that do not differ (Nemenyi, "
+            f"{DEFAULT_ALPHA:g})."
+        )
+    description = (
+        f"Critical-difference diagram; critical difference {test.critical_difference:.2f}. "
+        f"Average ranks: {listed}. {told}"
+    )
+    names = tuple(map(elements.plain, test.methods))
+    drawn = dataclasses.replace(test, methods=names)
+    if isinstance(drawn, AgainstControl):
+        drawn = dataclasses.replace(drawn, control=elements.plain(drawn.control))
+    return elements.figure(figures.svg_uri(plot_critical_difference, drawn), description, caption)
+
+
+def _p_value(p: float, statistic: float = 0.0, *, stands_out: bool = False) -> Number:
+    """Round a probability; small ones are told to be small, those of no statistic left out."""
+    if not np.isfinite(statistic):
+        return Number("–")
+    return Number("< 0.001", stands_out) if p < 0.001 else Number(f"{p:.3f}", stands_out)
