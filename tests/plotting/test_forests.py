@@ -1,5 +1,6 @@
 """Figures of a fitted forest: against a plain walk down its trees, row by row."""
 
+import copy
 import itertools
 import re
 
@@ -18,6 +19,7 @@ from lrrf_jax.plotting import (
     plot_reliability,
     plot_tree,
 )
+from lrrf_jax.trees.forest import Forest
 from tests.plotting.conftest import outside, overlapping
 
 
@@ -202,6 +204,26 @@ def test_no_boxes_of_a_tree_overlap(forest, iris, max_depth):
     ax = plot_tree(forest, 3, iris.X, iris.y, max_depth=max_depth)
     assert overlapping(ax) == []
     assert outside(ax) == []
+
+
+def test_of_a_deep_tree_the_first_levels_are_drawn_and_the_cut_is_marked(forest, iris):
+    depth, n_nodes = 16, 2**16 - 1
+    threshold = np.full((1, n_nodes), -np.inf, np.float32)  # all rows go left, at every level
+    threshold[0, :3] = np.median(iris.X[:, 2])
+    deep = copy.copy(forest)
+    trees = Forest(
+        feature=np.full((1, n_nodes), 2, np.int32),
+        threshold=threshold,
+        missing_left=np.zeros((1, n_nodes), bool),
+        leaf_slot=np.zeros((1, n_nodes + 1), np.int32),
+        leaf_value=np.array([[1, 2, 3]], np.int32),
+    )
+    deep._set_fitted(forest.params_._replace(forest=trees), forest.config_, iris.labels, None)
+    for given in ((), (iris.X, iris.y)):
+        texts = node_texts(plot_tree(deep, 0, *given))
+        assert len(texts) == 15  # of 2**17 - 1
+        assert [lines[-1] == "(...)" for lines in texts] == [False] * 7 + [True] * 8
+    assert deep.forest_.depth == depth
 
 
 def test_trees_and_rows_that_are_not_there_are_refused(forest, iris):
