@@ -6,6 +6,7 @@ import dataclasses
 import functools
 import multiprocessing
 import os
+import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -249,6 +250,8 @@ _tables: dict[str, Table] = {}
 
 
 def _start_worker(tables: dict[str, Any], n_threads: int, cache: dict[str, Any]) -> None:
+    # A Ctrl-C reaches all processes of a terminal; the one that started this one answers it.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     _tables.update({name: as_table(X, y) for name, (X, y) in tables.items()})
     limit_threads(n_threads)
     os.environ["NPROC"] = str(n_threads)  # what XLA's own pools go by; no backend is up yet

@@ -97,7 +97,7 @@ def table(
         for text, right in zip(header, numeric, strict=True)
     ]
     parts = [
-        element("caption", caption, id=identity),
+        element("caption", element("span", caption), id=identity),
         element("thead", element("tr", joined(head, ""))),
         element("tbody", joined(_row(row, row_headers) for row in rows)),
     ]

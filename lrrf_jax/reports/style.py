@@ -21,14 +21,18 @@ nav ul { padding: 0; display: flex; flex-wrap: wrap; gap: .2rem 1.2rem; list-sty
 .scroll { overflow-x: auto; margin: 1rem 0 1.6rem; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 caption { text-align: left; font-weight: 600; padding-bottom: .4rem; }
-th, td { padding: .28rem .8rem; text-align: left; vertical-align: baseline;
+caption span { display: block; position: sticky; left: 0;
+  max-width: min(48rem, calc(100vw - 3rem)); }
+th, td { padding: .28rem .6rem; text-align: left; vertical-align: baseline;
   border-bottom: 1px solid #c9c9c9; }
 thead th { border-bottom: 2px solid #1a1a1a; vertical-align: bottom; }
 tbody th { font-weight: 500; }
 tfoot th, tfoot td { border-bottom: 0; }
 tfoot tr:first-child > * { border-top: 2px solid #1a1a1a; }
-tbody th, td, dd { overflow-wrap: anywhere; }
+th, td { overflow-wrap: break-word; }
+dd { overflow-wrap: anywhere; }
 .number { text-align: right; white-space: nowrap; }
+.number small { display: block; }
 small { color: #555; font-size: .82em; }
 figure { margin: 1rem 0 1.8rem; }
 figure img { max-width: 100%; height: auto; }
@@ -44,9 +48,11 @@ footer { margin-top: 3rem; border-top: 1px solid #c9c9c9; color: #555; font-size
   nav { display: none; }
   a { color: inherit; text-decoration: none; }
   h2, h3, caption { break-after: avoid; }
-  tr, figure { break-inside: avoid; }
+  tr, figure, caption, caption span { break-inside: avoid; }
+  tfoot { display: table-row-group; } /* else it is repeated on every sheet */
   .scroll { overflow: visible; }
   .note { background: none; }
-  th, td { padding: .15rem .5rem; }
+  table { font-size: 8pt; }
+  th, td { padding: .12rem .35rem; }
 }
 """
