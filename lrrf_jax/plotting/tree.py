@@ -22,6 +22,14 @@ class _Node(NamedTuple):
     is_leaf: bool  # of the tree; nodes below which nothing is drawn need not be
 
 
+class _Rows(NamedTuple):
+    """Rows to send down, and what their rankings say: of all at once, for XLA compiles by shape."""
+
+    features: NDArray  # float32 (n_samples, n_features)
+    votes: NDArray  # float32 (n_samples, n_labels), Borda
+    signs: NDArray  # int8 (n_samples, n_pairs)
+
+
 def plot_tree(
     ranker: Any,
     tree: int = 0,
@@ -91,8 +99,8 @@ def plot_tree(
     return ax
 
 
-def _rows(ranker: Any, X: Any, y: Any) -> tuple[NDArray, NDArray] | None:
-    """Check the rows; returns features and positions."""
+def _rows(ranker: Any, X: Any, y: Any) -> _Rows | None:
+    """Check the rows, and count their votes."""
     if X is None and y is None:
         return None
     if X is None or y is None:
@@ -105,11 +113,13 @@ def _rows(ranker: Any, X: Any, y: Any) -> tuple[NDArray, NDArray] | None:
             f"y must rank the {len(ranker.labels_)} labels of the model; it has "
             f"{positions.shape[1]} columns."
         )
-    return features, positions
+    positions = positions.astype(np.float32)
+    votes, signs = np.asarray(borda_votes(positions)), np.asarray(pair_signs(positions))
+    return _Rows(features, votes, signs)
 
 
 def _nodes(
-    ranker: Any, tree: int, rows: tuple[NDArray, NDArray] | None, max_depth: int, top: int
+    ranker: Any, tree: int, rows: _Rows | None, max_depth: int, top: int
 ) -> dict[int, _Node]:
     """Describe the nodes to draw, by number, parents first."""
     forest = _forest.forest_of(ranker)
@@ -118,7 +128,7 @@ def _nodes(
     features = getattr(ranker, "feature_names_in_", None)
     names = [str(n) for n in features] if features is not None else None
     labels = [_canvas.shortened(str(label), 20) for label in ranker.labels_]
-    visited = None if rows is None else _forest.node_of_rows(forest, tree, rows[0])
+    visited = None if rows is None else _forest.node_of_rows(forest, tree, rows.features)
     nodes: dict[int, _Node] = {}
     waiting = [(0, 0)]
     while waiting:
@@ -135,12 +145,12 @@ def _nodes(
             waiting += [(child, level + 1) for child in children]
         agreement = np.nan
         if rows is not None and visited is not None:
-            inside = rows[1][visited[:, level] == number]
-            lines.append(f"n = {len(inside)}")
-            if len(inside):
-                agreement = _agreement(inside)
+            inside = visited[:, level] == number
+            lines.append(f"n = {inside.sum()}")
+            if inside.any():
+                agreement = _agreement(rows.signs[inside])
                 lines[-1] += "" if np.isnan(agreement) else f", tau {agreement:.2f}"
-                lines += _named(_consensus(inside), labels, top)
+                lines += _named(_consensus(rows.votes[inside]), labels, top)
         elif is_leaf:
             first = (number + 1) * 2 ** (forest.depth - level) - 2**forest.depth
             value = np.asarray(forest.leaf_value)[slots[first]][None]
@@ -153,15 +163,13 @@ def _nodes(
     return nodes
 
 
-def _consensus(positions: NDArray) -> NDArray:  # int (n_labels,)
-    votes = np.asarray(borda_votes(positions.astype(np.float32)), np.float64).sum(0)
-    return np.asarray(rank_scores(votes.astype(np.float32)[None]))[0]
+def _consensus(votes: NDArray) -> NDArray:  # int (n_labels,)
+    return np.asarray(rank_scores(votes.sum(0, dtype=np.float64).astype(np.float32)[None]))[0]
 
 
-def _agreement(positions: NDArray) -> float:
+def _agreement(signs: NDArray) -> float:
     """Mean tau of two different rankings, over pairs of labels that both rank."""
-    signs = np.asarray(pair_signs(positions.astype(np.float32)), np.int64)
-    total, known = signs.sum(0), np.abs(signs).sum(0)
+    total, known = signs.sum(0, dtype=np.int64), np.abs(signs).sum(0, dtype=np.int64)
     # Of n signs, n (n - 1) ordered pairs of different rows, and they agree by total**2 - n.
     pairs = known * (known - 1)
     return float((total**2 - known).sum() / pairs.sum()) if pairs.sum() else float("nan")
