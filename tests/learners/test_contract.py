@@ -80,17 +80,28 @@ def assert_rankings(ranks, n_rows, n_labels):
     assert (np.sort(ranks, 1) == np.arange(1, n_labels + 1)).all()
 
 
-each_learner = pytest.mark.parametrize("name", LEARNERS)
-each_learner_and_trees_slowly = pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=pytest.mark.slow if hasattr(make(name), "max_depth") else ())
-        for name in LEARNERS
-    ],
-)
+# Forests that differ in their criterion alone share nearly all that can fail.
+QUICK_FORESTS = {"lr-rf", "lrt-bag"}
 
 
-@each_learner
+def _slowly(is_slow):
+    return pytest.mark.parametrize(
+        "name",
+        [pytest.param(name, marks=pytest.mark.slow if is_slow(name) else ()) for name in LEARNERS],
+    )
+
+
+def _grows_trees(name):
+    return hasattr(make(name), "max_depth")
+
+
+every_learner = _slowly(lambda name: False)
+each_learner = _slowly(lambda name: _grows_trees(name) and name not in QUICK_FORESTS)
+# For tests that need programs of their own.
+each_learner_and_trees_slowly = _slowly(lambda name: _grows_trees(name) or name == "ib-pl")
+
+
+@every_learner
 def test_predictions_are_permutations_in_the_order_of_the_scores(name):
     ranks, scores = fitted(name).predict(X), fitted(name).predict_scores(X)
     assert_rankings(ranks, N_ROWS, N_LABELS)
