@@ -11,7 +11,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 from jax import lax
 
 from lrrf_jax._typing import Array, NDArray
@@ -31,7 +30,6 @@ from lrrf_jax.learners.linear import (
     utility_rows,
 )
 from lrrf_jax.rankings.pairwise import pair_indices, pair_signs
-from lrrf_jax.training import minimise
 from lrrf_jax.trees.xla import COMPILER_OPTIONS
 
 _EXACT = lax.Precision.HIGHEST
@@ -81,6 +79,10 @@ def fit_lbfgs(
     start: Array,  # float32 (n_columns, n_labels)
 ) -> tuple[Array, Array]:  # float32 (n_columns, n_labels), int32 () steps
     """Minimise the mean loss of an edge plus ``ridge / 2`` times the squared weights."""
+    import optax  # here, so that forests need jax, numpy and scikit-learn only
+
+    from lrrf_jax.training import minimise
+
     share = 1 / jnp.sum(row_weight[..., None] * jnp.abs(sign).astype(jnp.float32))
 
     @jax.checkpoint  # keeps no block's margins for the gradient
