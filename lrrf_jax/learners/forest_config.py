@@ -37,18 +37,13 @@ class ForestConfig:
 
 def resolve_config(ranker: Any, table: TrainingTable) -> ForestConfig:
     """Check the parameters of a ranker and settle what "auto" and the like stand for."""
+    require_tree_parameters(ranker)
     require_integer(ranker.n_estimators, "n_estimators", 1)
     require_choice(ranker.criterion, "criterion", CRITERIA)
     require_choice(ranker.purity, "purity", ("ranking", "top-label"))
     require_choice(ranker.splitter, "splitter", ("best", "random"))
-    require_integer(ranker.max_depth, "max_depth", 1, MAX_DEPTH)
     require_integer(ranker.min_samples_split, "min_samples_split", 2)
-    require_integer(ranker.min_samples_leaf, "min_samples_leaf", 1)
     require_choice(ranker.aggregation, "aggregation", ("auto", *AGGREGATIONS))
-    if not isinstance(ranker.max_bins, str):
-        require_integer(ranker.max_bins, "max_bins", 1, 255)
-    else:
-        require_choice(ranker.max_bins, "max_bins", ("auto", "exact"))
     if ranker.memory_budget is not None:
         require_integer(ranker.memory_budget, "memory_budget", 2**20)
     aggregation = ranker.aggregation
@@ -69,6 +64,16 @@ def resolve_config(ranker: Any, table: TrainingTable) -> ForestConfig:
         aggregation=aggregation,
         max_thresholds=resolve_max_bins(ranker.max_bins, n_samples),
     )
+
+
+def require_tree_parameters(ranker: Any) -> None:
+    """Check the parameters that every learner with trees has."""
+    require_integer(ranker.max_depth, "max_depth", 1, MAX_DEPTH)
+    require_integer(ranker.min_samples_leaf, "min_samples_leaf", 1)
+    if isinstance(ranker.max_bins, str):
+        require_choice(ranker.max_bins, "max_bins", ("auto", "exact"))
+    else:
+        require_integer(ranker.max_bins, "max_bins", 1, 255)
 
 
 def resolve_max_features(max_features: Any, n_features: int) -> int:

@@ -2,13 +2,16 @@
 
 from typing import Any, ClassVar
 
-from lrrf_jax._validation import require_choice, require_integer
+from lrrf_jax._validation import require_integer
 from lrrf_jax.learners._table import TrainingTable
-from lrrf_jax.learners.forest_config import ForestConfig, resolve_max_features
+from lrrf_jax.learners.forest_config import (
+    ForestConfig,
+    require_tree_parameters,
+    resolve_max_features,
+)
 from lrrf_jax.learners.forest_growth import ForestParams, fit_forest
 from lrrf_jax.learners.forest_ranker import ForestLabelRanker
 from lrrf_jax.trees.binning import resolve_max_bins
-from lrrf_jax.trees.forest import MAX_DEPTH
 
 
 class ForestVariant(ForestLabelRanker):
@@ -17,13 +20,28 @@ class ForestVariant(ForestLabelRanker):
     _criterion: ClassVar[str]
     _aggregation: ClassVar[str]
 
-    n_estimators: Any
-    max_features: Any
-    max_depth: Any
-    min_samples_split: Any
-    min_samples_leaf: Any
-    bootstrap: Any
-    max_bins: Any
+    def __init__(
+        self,
+        n_estimators: int = 50,
+        *,
+        max_features: Any = None,
+        max_depth: int = 16,
+        min_samples_split: int = 2,
+        min_samples_leaf: int = 1,
+        bootstrap: bool = True,
+        max_bins: Any = "auto",
+        missing: str = "unknown",
+        random_state: Any = None,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.max_features = max_features
+        self.max_depth = max_depth
+        self.min_samples_split = min_samples_split
+        self.min_samples_leaf = min_samples_leaf
+        self.bootstrap = bootstrap
+        self.max_bins = max_bins
+        self.missing = missing
+        self.random_state = random_state
 
     def _fit(self, key: Any, table: TrainingTable) -> tuple[ForestParams, ForestConfig]:
         config = self._forest_config(table)
@@ -31,13 +49,8 @@ class ForestVariant(ForestLabelRanker):
 
     def _forest_config(self, table: TrainingTable) -> ForestConfig:
         require_integer(self.n_estimators, "n_estimators", 1)
-        require_integer(self.max_depth, "max_depth", 1, MAX_DEPTH)
         require_integer(self.min_samples_split, "min_samples_split", 2)
-        require_integer(self.min_samples_leaf, "min_samples_leaf", 1)
-        if not isinstance(self.max_bins, str):
-            require_integer(self.max_bins, "max_bins", 1, 255)
-        else:
-            require_choice(self.max_bins, "max_bins", ("auto", "exact"))
+        require_tree_parameters(self)
         n_samples, n_features = table.features.shape
         return ForestConfig(
             n_labels=table.positions.shape[1],

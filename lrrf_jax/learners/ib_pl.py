@@ -60,7 +60,7 @@ class PlackettLuceNeighborsLabelRanker(NeighborsLabelRanker):
         has strength 0, and rankings that agree drive the fit to its limit of 1,000 iterations.
     scale : bool, default False
         Whether to standardise the features. Without it a feature counts by its units: set it
-        where they differ (wine: tau .57 without, .94 with it).
+        where they differ.
     missing : {"unknown", "last"}, default "unknown"
         What a missing label means: nothing, or a place after every ranked label.
     random_state : int, RandomState or None

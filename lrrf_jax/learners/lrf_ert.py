@@ -1,7 +1,5 @@
 """LRF-ERT: a forest of entropy-based ranking trees."""
 
-from typing import Any
-
 from lrrf_jax.learners.forest_variants import ForestVariant
 
 
@@ -43,26 +41,3 @@ class EntropyForestLabelRanker(ForestVariant):
     name = "lrf-ert"
     _criterion = "edira"
     _aggregation = "one-step"
-
-    def __init__(
-        self,
-        n_estimators: int = 50,
-        *,
-        max_features: Any = None,
-        max_depth: int = 16,
-        min_samples_split: int = 2,
-        min_samples_leaf: int = 1,
-        bootstrap: bool = True,
-        max_bins: Any = "auto",
-        missing: str = "unknown",
-        random_state: Any = None,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.max_features = max_features
-        self.max_depth = max_depth
-        self.min_samples_split = min_samples_split
-        self.min_samples_leaf = min_samples_leaf
-        self.bootstrap = bootstrap
-        self.max_bins = max_bins
-        self.missing = missing
-        self.random_state = random_state

@@ -63,16 +63,18 @@ class SimilarityForestLabelRanker(ForestVariant):
         missing: str = "unknown",
         random_state: Any = None,
     ) -> None:
-        self.n_estimators = n_estimators
+        super().__init__(
+            n_estimators,
+            max_features=max_features,
+            max_depth=max_depth,
+            min_samples_split=min_samples_split,
+            min_samples_leaf=min_samples_leaf,
+            bootstrap=bootstrap,
+            max_bins=max_bins,
+            missing=missing,
+            random_state=random_state,
+        )
         self.gamma = gamma
-        self.max_features = max_features
-        self.max_depth = max_depth
-        self.min_samples_split = min_samples_split
-        self.min_samples_leaf = min_samples_leaf
-        self.bootstrap = bootstrap
-        self.max_bins = max_bins
-        self.missing = missing
-        self.random_state = random_state
 
     def _forest_config(self, table: TrainingTable) -> ForestConfig:
         if not isinstance(self.gamma, numbers.Real) or not 0 < self.gamma <= 1:

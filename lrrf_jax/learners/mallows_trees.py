@@ -16,14 +16,18 @@ from lrrf_jax._validation import require_choice, require_integer
 from lrrf_jax.learners import forest_views
 from lrrf_jax.learners._table import TrainingTable
 from lrrf_jax.learners.fixed_point import integer_weights
-from lrrf_jax.learners.forest_config import ForestConfig, resolve_max_features
+from lrrf_jax.learners.forest_config import (
+    ForestConfig,
+    require_tree_parameters,
+    resolve_max_features,
+)
 from lrrf_jax.learners.forest_growth import ForestParams, fit_forest
 from lrrf_jax.rankings.completion import most_probable_extension
 from lrrf_jax.rankings.mallows import fit_groups
 from lrrf_jax.rankings.permutations import rank_scores
 from lrrf_jax.rankings.statistics import borda_votes
 from lrrf_jax.trees.binning import resolve_max_bins
-from lrrf_jax.trees.forest import MAX_DEPTH, Forest
+from lrrf_jax.trees.forest import Forest
 from lrrf_jax.trees.inference import make_ready
 from lrrf_jax.trees.xla import bucket_size
 
@@ -36,12 +40,7 @@ def mallows_config(
 ) -> ForestConfig:
     """Check the parameters of a ranker and settle what is left open in them."""
     require_choice(ranker.criterion, "criterion", ("dispersion", "theta"))
-    require_integer(ranker.max_depth, "max_depth", 1, MAX_DEPTH)
-    require_integer(ranker.min_samples_leaf, "min_samples_leaf", 1)
-    if not isinstance(ranker.max_bins, str):
-        require_integer(ranker.max_bins, "max_bins", 1, 255)
-    else:
-        require_choice(ranker.max_bins, "max_bins", ("auto", "exact"))
+    require_tree_parameters(ranker)
     n_samples, n_features = table.features.shape
     n_labels = table.positions.shape[1]
     min_samples_split = ranker.min_samples_split
