@@ -7,6 +7,7 @@ import json
 import os
 import platform
 import sys
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,6 +16,9 @@ import typer
 from lrrf_jax._validation import InputError
 
 _M_ARENA_MAX = -8  # of malloc.h
+
+
+_SECONDS_IN_THE_MAKING = 60
 
 
 def use_compilation_cache(*, off: bool) -> None:
@@ -33,6 +37,7 @@ def use_compilation_cache(*, off: bool) -> None:
         return
     if not os.access(folder, os.W_OK):
         return
+    _drop_half_entries(folder)
     import jax
 
     jax.config.update("jax_compilation_cache_dir", folder)
@@ -40,6 +45,22 @@ def use_compilation_cache(*, off: bool) -> None:
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", 0)
     # With a largest size JAX takes a lock, so that no job reads what another half wrote.
     jax.config.update("jax_compilation_cache_max_size", 2**30)
+
+
+def _drop_half_entries(folder: str) -> None:
+    """Delete programs without their time of use, which killed processes leave behind.
+
+    JAX fails, and warns of, every later write where there is one. Those of the last minute may
+    be in the making.
+    """
+    names = set(os.listdir(folder))
+    for name in names:
+        stem, dash, kind = name.rpartition("-")
+        if kind == "cache" and f"{stem}{dash}atime" not in names:
+            path = os.path.join(folder, name)
+            with contextlib.suppress(OSError):
+                if time.time() - os.path.getmtime(path) > _SECONDS_IN_THE_MAKING:
+                    os.remove(path)
 
 
 def _processor() -> str:

@@ -1,5 +1,6 @@
 import json
 import os
+import pathlib
 import subprocess
 import sys
 import textwrap
@@ -100,6 +101,21 @@ def test_compiled_programs_are_kept_in_the_cache_directory(tmp_path, monkeypatch
     monkeypatch.setenv("HOME", str(tmp_path))
     _runtime.use_compilation_cache(off=False)
     assert jax_settings["jax_compilation_cache_dir"].startswith(str(tmp_path / ".cache/lrrf_jax"))
+
+
+def test_programs_that_a_killed_process_left_half_written_are_dropped(
+    tmp_path, monkeypatch, jax_settings
+):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    _runtime.use_compilation_cache(off=False)
+    folder = pathlib.Path(jax_settings["jax_compilation_cache_dir"])
+    for name in ("whole-1-cache", "whole-1-atime", "half-2-cache", "new-3-cache"):
+        (folder / name).write_bytes(b"x")
+        if name != "new-3-cache":
+            os.utime(folder / name, (0, 0))
+    _runtime.use_compilation_cache(off=False)
+    left = sorted(path.name for path in folder.iterdir())
+    assert left == ["new-3-cache", "whole-1-atime", "whole-1-cache"]
 
 
 def test_the_cache_can_be_turned_off_or_be_elsewhere(tmp_path, monkeypatch, jax_settings):
