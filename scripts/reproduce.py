@@ -24,6 +24,7 @@ from lrrf_jax.evaluation.comparison import ComparisonError
 from lrrf_jax.evaluation.experiments import (
     CURVE_SETS,
     CURVES,
+    LARGE,
     curve_experiment,
     table_experiment,
 )
@@ -52,6 +53,7 @@ def parsed(arguments: list[str] | None = None) -> argparse.Namespace:
     add("--folds", type=int, default=10)
     add("--repeats", type=int, default=5, help="for sets under 5,000 rows; larger ones have one")
     add("--folds-run", type=int, metavar="K", help="only the first K folds of each repeat")
+    add("--large-folds-run", type=int, metavar="K", help="so many on sets of 5,000 rows and more")
     add("--values", type=names, help="of the setting, for --figure noise, trees or depth")
     add("--missing", type=float, default=0.0, help="share of labels, for --figure trees and depth")
     add("--seed", type=int, default=0)
@@ -75,11 +77,15 @@ def read_tables(sets: list[str], folder: str | None) -> dict:
     return tables
 
 
-def how(options: argparse.Namespace) -> dict:
+def how(options: argparse.Namespace, tables: dict) -> dict:
+    folds_run = {name: options.folds_run for name in tables}
+    if options.large_folds_run:
+        large = [name for name, (X, _) in tables.items() if len(X) >= LARGE]
+        folds_run |= dict.fromkeys(large, options.large_folds_run)
     return {
         "folds": options.folds,
         "repeats": options.repeats,
-        "folds_run": options.folds_run,
+        "folds_run": folds_run,
         "seed": options.seed,
         "n_jobs": options.jobs,
         "results": options.output / "folds.csv",
@@ -89,7 +95,7 @@ def how(options: argparse.Namespace) -> dict:
 
 def reproduce_table(number: int, options: argparse.Namespace) -> None:
     tables = read_tables(options.sets or list(kebi_names()), options.data)
-    experiment = table_experiment(number, tables, options.learners, **how(options))
+    experiment = table_experiment(number, tables, options.learners, **how(options, tables))
     name = f"table{number}"
     experiment.rows().save(options.output, f"{name}-long")
     write(experiment.report(), options, name)
@@ -110,7 +116,7 @@ def reproduce_table(number: int, options: argparse.Namespace) -> None:
 def reproduce_curve(name: str, options: argparse.Namespace) -> None:
     tables = read_tables(options.sets or list(CURVE_SETS), options.data)
     values = options.values and [float(v) if name == "noise" else int(v) for v in options.values]
-    settings = how(options) | ({} if name == "noise" else {"missing": [options.missing]})
+    settings = how(options, tables) | ({} if name == "noise" else {"missing": [options.missing]})
     experiment = curve_experiment(name, tables, options.learners, values, **settings)
     experiment.rows().save(options.output, f"{name}-long")
     write(experiment.report(), options, name)

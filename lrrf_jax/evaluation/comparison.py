@@ -94,6 +94,7 @@ def compare(
         How many of the folds of each repeat to run, for all tables or by the name of the table.
     results : path, optional
         A CSV file. Folds that are in it are not run again; the others are appended as they come.
+        One ending in ".gz" is read, and serves where it holds all folds that are asked for.
     n_jobs : int
         Processes, each with its share of the threads; they change the times and nothing else.
     progress : bool or None
@@ -133,7 +134,9 @@ def compare(
     tasks = list(_tasks(estimators, list(tables), rules, repeats, firsts))
     file = None if results is None else ResultsFile(results)
     known = {} if file is None else {result.key: result for result in file.read()}
-    to_run = [task for task in tasks if task.result.key not in known]
+    to_run = _breadth_first([task for task in tasks if task.result.key not in known])
+    if file is not None and to_run:
+        file.append([])  # a place that cannot be written is refused before any fold is run
     failures = []
     bar = tqdm(
         total=len(tasks),
@@ -201,6 +204,22 @@ def _tasks(
                             machine,
                         )
                         yield _Task(result, estimator, protocol)
+
+
+def _breadth_first(tasks: list[_Task]) -> list[_Task]:
+    """Put one fold of every learner before the next fold of any.
+
+    Processes so compile the programs of different learners, and find each other's in the cache
+    afterwards; and of a table that was cut off, the same folds of all learners are there.
+    """
+    tables: dict[tuple[str, float], list[_Task]] = {}
+    for task in tasks:
+        tables.setdefault((task.result.data, task.result.missing), []).append(task)
+    return [
+        task
+        for of_table in tables.values()
+        for task in sorted(of_table, key=lambda task: (task.result.repeat, task.result.fold))
+    ]
 
 
 def _outcomes(

@@ -7,6 +7,7 @@ process left half-written is cut off by the next one, and that fold is run again
 import contextlib
 import csv
 import dataclasses
+import gzip
 import io
 import json
 import math
@@ -108,7 +109,7 @@ class ResultsFile:
     Parameters
     ----------
     path : path
-        Made where it is not there yet, with its directory.
+        Made where it is not there yet, with its directory. One ending in ".gz" is only read.
 
     Raises
     ------
@@ -123,10 +124,13 @@ class ResultsFile:
         """Results of all folds that are whole; of equal ones, the last."""
         try:
             content = self.path.read_bytes()
+            if self._is_compressed:
+                content = gzip.decompress(content)
         except FileNotFoundError:
             return []
-        except OSError as error:
-            raise InputError(f"{self.path}: cannot be read ({error.strerror}).") from error
+        except (OSError, EOFError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise InputError(f"{self.path}: cannot be read ({reason}).") from error
         whole = content[: content.rfind(b"\n") + 1].decode()
         lines = csv.reader(io.StringIO(whole))
         header = next(lines, None)
@@ -151,6 +155,11 @@ class ResultsFile:
 
     def append(self, results: Iterable[FoldResult]) -> None:
         """Write results to the end; they are on disk when this returns."""
+        if self._is_compressed:
+            raise InputError(
+                f"{self.path}: results are not appended to a compressed file. Unpack it first "
+                "(gunzip)."
+            )
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         for result in results:
@@ -161,6 +170,10 @@ class ResultsFile:
                 file.write((header + text.getvalue()).encode())
                 file.flush()
                 os.fsync(file.fileno())
+
+    @property
+    def _is_compressed(self) -> bool:
+        return self.path.suffix == ".gz"
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:

@@ -1,4 +1,5 @@
 import dataclasses
+import gzip
 import json
 import os
 import signal
@@ -142,6 +143,41 @@ def result(**changes):
         FoldResult("a", "b", 0.3, "delete-once", False, 10, 0, 1, 2, '{"p": "x,\\"y"}', "1", "z"),
         **changes,
     )
+
+
+def test_a_comparison_that_was_cut_off_has_the_same_folds_of_all_learners(monkeypatch):
+    run_fold, order = comparison.run_fold, []
+
+    def noted(estimator, table, protocol, repeat, fold):
+        order.append((protocol.missing, repeat, fold, type(estimator).__name__))
+        return run_fold(estimator, table, protocol, repeat, fold)
+
+    monkeypatch.setattr(comparison, "run_fold", noted)
+    one = {"one": TABLES["one"]}
+    compare({"b": Seeded(), "a": "default"}, one, folds=2, repeats=2, missing=[0.5, 0.0])
+    folds = [(share, repeat, fold) for share in (0.5, 0.0) for repeat in (0, 1) for fold in (0, 1)]
+    assert [place[:3] for place in order] == [fold for fold in folds for _ in range(2)]
+    assert all(a[3] != b[3] for a, b in zip(order[::2], order[1::2], strict=True))
+
+
+def test_a_compressed_file_serves_where_all_folds_are_in_it(found, tmp_path, monkeypatch):
+    plain, packed = tmp_path / "r.csv", tmp_path / "r.csv.gz"
+    ResultsFile(plain).append(found)
+    packed.write_bytes(gzip.compress(plain.read_bytes()))
+    monkeypatch.setattr(comparison, "run_fold", None)
+    assert compare(LEARNERS, TABLES, **RUN, results=packed) == found
+    with pytest.raises(InputError, match="not appended to a compressed file. Unpack it"):
+        compare(LEARNERS, TABLES, **RUN, seed=1, results=packed)
+    packed.write_bytes(packed.read_bytes()[:-20])
+    with pytest.raises(InputError, match="r.csv.gz: cannot be read"):
+        ResultsFile(packed).read()
+
+
+def test_a_place_that_cannot_be_written_is_refused_before_anything_is_run(tmp_path, monkeypatch):
+    (tmp_path / "r.csv.lock").mkdir()  # nor can the lock
+    monkeypatch.setattr(comparison, "run_fold", None)
+    with pytest.raises(InputError, match="cannot be written"):
+        compare(LEARNERS, TABLES, **RUN, results=tmp_path / "r.csv")
 
 
 def test_what_is_written_is_read_back_and_the_last_of_equal_ones_counts(tmp_path):
