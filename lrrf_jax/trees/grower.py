@@ -24,7 +24,7 @@ from lrrf_jax.trees.growth import Draw, GrowthConfig, Lottery, Samples, Splits
 from lrrf_jax.trees.level_search import Plan, make_plan, search_level
 from lrrf_jax.trees.level_slots import Drawn, Nodes, class_in_stage, open_slots
 from lrrf_jax.trees.sample_bins import SampleBins, bin_of_feature, fetch_bins
-from lrrf_jax.trees.sorted_search import FeatureOrder, sort_samples
+from lrrf_jax.trees.sorted_runs import FeatureOrder, sort_samples
 from lrrf_jax.trees.sparse_classes import split_groups
 from lrrf_jax.trees.xla import fusion_barrier, take
 

@@ -18,7 +18,8 @@ from lrrf_jax.trees.growth import GrowthConfig, Lottery, Samples, Splits
 from lrrf_jax.trees.histogram import Layout, add_classes, add_vectors
 from lrrf_jax.trees.level_slots import Drawn
 from lrrf_jax.trees.sample_bins import SampleBins, candidate_lookup
-from lrrf_jax.trees.sorted_search import FeatureOrder, search_sorted
+from lrrf_jax.trees.sorted_runs import FeatureOrder
+from lrrf_jax.trees.sorted_search import search_sorted
 from lrrf_jax.trees.splitter import (
     Evaluate,
     Split,

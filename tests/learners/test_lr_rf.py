@@ -20,7 +20,7 @@ from sklearn.preprocessing import StandardScaler
 import lrrf_jax
 from lrrf_jax import InputError, ModelFileError, RandomForestLabelRanker
 from lrrf_jax.datasets import delete_labels, load
-from lrrf_jax.learners import base, batching, forest_views
+from lrrf_jax.learners import base, batching, forest_criteria, forest_views
 from lrrf_jax.learners.fixed_point import integer_weights, largest_scale
 from lrrf_jax.learners.forest_config import CRITERIA
 from lrrf_jax.learners.forest_prediction import forest_ranks
@@ -589,3 +589,35 @@ def test_importing_the_package_starts_no_backend():
         "assert not xla_bridge.backends_are_initialized()"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_rankings_as_classes_split_equally_well_in_histograms_and_along_samples(monkeypatch):
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((150, 3)).astype(np.float32)
+    kinds = np.array([[1, 2, 3], [2, 1, 3], [3, 1, 2], [3, 2, 1], [1, 3, 2]])
+    y = kinds[(np.abs(X[:, 0] * 3).astype(int) + (X[:, 1] > 0.3) + rng.integers(0, 2, 150)) % 5]
+    forest = RandomForestLabelRanker(
+        8, criterion="rac", max_depth=1, max_bins="exact", max_features=2, bootstrap=False,
+        random_state=0,
+    )  # fmt: skip
+    grown = {}
+    for n_cells in (0, 4, 10**6):
+        monkeypatch.setattr(forest_criteria, "_DENSE_CELLS_A_ROW", n_cells)
+        forest.fit(X, y)
+        criterion = forest_criteria.growth_statistic(y, forest.config_, 150, None)[1]
+        grown[n_cells] = (
+            type(criterion).__name__,
+            [
+                sum(len(y[leaf == side]) * _entropy(y[leaf == side]) for side in (0, 1))
+                for leaf in forest.apply(X).T
+            ],
+        )
+    assert [name for name, _ in grown.values()] == ["SparseClassEntropy"] * 2 + ["ClassEntropy"]
+    for _, entropies in grown.values():
+        assert np.allclose(entropies, grown[0][1], rtol=1e-6)
+    assert len(set(np.round(grown[0][1], 3))) > 1
+
+
+def _entropy(rankings):
+    share = np.unique(rankings, axis=0, return_counts=True)[1] / len(rankings)
+    return -(share * np.log2(share)).sum()
