@@ -5,8 +5,9 @@
     python scripts/reproduce.py --figure noise --figure depth --output reproduced
 
 Data sets are read from --data, else from $LRRF_DATA or the user's cache, and downloaded where they
-are not there. Finished folds are kept in OUTPUT/folds.csv: a run that was cut off, or that is asked
-for more, goes on from them. Written are CSV, Markdown and LaTeX, and PNG and SVG with matplotlib.
+are not there. Finished folds are kept in OUTPUT/folds.csv, or in --results FILE: a run that was cut
+off, or that is asked for more, goes on from them. Written are CSV, Markdown and LaTeX, and PNG and
+SVG with matplotlib.
 """
 
 import argparse
@@ -59,7 +60,9 @@ def parsed(arguments: list[str] | None = None) -> argparse.Namespace:
     add("--seed", type=int, default=0)
     add("--jobs", type=int, default=1, metavar="N", help="processes")
     add("--output", type=pathlib.Path, default=pathlib.Path("reproduced"), metavar="DIR")
+    add("--results", type=pathlib.Path, metavar="FILE", help="of folds; default: OUTPUT/folds.csv")
     options = parser.parse_args(arguments)
+    options.results = options.results or options.output / "folds.csv"
     if not options.table and not options.figure:
         parser.error("name what to reproduce: --table 2|3|4|5, --figure noise|trees|depth|scaling")
     return options
@@ -88,7 +91,7 @@ def how(options: argparse.Namespace, tables: dict) -> dict:
         "folds_run": folds_run,
         "seed": options.seed,
         "n_jobs": options.jobs,
-        "results": options.output / "folds.csv",
+        "results": options.results,
         "progress": None,
     }
 
@@ -204,8 +207,10 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 3 if isinstance(error, InputError) else 5
     except KeyboardInterrupt:
-        where = options.output / "folds.csv"
-        print(f"interrupted; finished folds are in {where}, run again to go on", file=sys.stderr)
+        print(
+            f"interrupted; finished folds are in {options.results}, run again to go on",
+            file=sys.stderr,
+        )
         return 130
     return 0
 

@@ -17,7 +17,7 @@ from lrrf_jax.evaluation.experiments import (
     table_experiment,
 )
 from lrrf_jax.evaluation.report_table import ReportTable
-from lrrf_jax.evaluation.results import FoldResult
+from lrrf_jax.evaluation.results import FoldResult, ResultsFile
 from lrrf_jax.evaluation.scaling import planted_table, scaling_experiment
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "reproduce.py"
@@ -206,11 +206,16 @@ def test_reports_are_written_in_three_formats(tmp_path):
 
 
 @pytest.fixture
-def reproduce(monkeypatch, tmp_path):
-    """Run the script in this process, on two small tables; returns its exit code."""
+def script():
     spec = importlib.util.spec_from_file_location("reproduce", SCRIPT)
     script = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(script)
+    return script
+
+
+@pytest.fixture
+def reproduce(script, monkeypatch, tmp_path):
+    """Run the script in this process, on two small tables; returns its exit code."""
     monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", "unused")
     monkeypatch.setattr(script, "fetch_kebi", lambda name, directory: load(name))
     fast = ("--learners", "default", "--sets", "iris,wine", "--folds", "3", "--repeats", "2")
@@ -226,8 +231,22 @@ def test_the_script_writes_tables_and_figures_and_keeps_folds(reproduce, tmp_pat
     names = {f"table5{kind}.{suffix}" for kind in ("", "-long") for suffix in ("csv", "md", "tex")}
     assert names | {"folds.csv"} <= written
     assert (folder / "folds.csv").read_text().count("\n") == 1 + 2 * 2 * 2
-    assert reproduce("--table", "5") == 0
+    assert reproduce("--table", "5", "--large-folds-run", "1") == 0  # none is large
     assert (folder / "folds.csv").read_text().count("\n") == 1 + 2 * 2 * 3
+
+
+def test_the_script_runs_fewer_folds_of_large_sets_and_keeps_them_where_it_is_told(
+    script, reproduce, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(script, "LARGE", 160)  # iris has 150 rows, wine 178
+    monkeypatch.setattr(experiments, "LARGE", 160)
+    kept = tmp_path / "kept.csv"
+    arguments = ("--table", "3", "--large-folds-run", "1", "--results", str(kept))
+    assert reproduce(*arguments) == 0
+    assert not (tmp_path / "out" / "folds.csv").exists()
+    folds = [(fold.data, fold.repeat, fold.fold) for fold in ResultsFile(kept).read()]
+    small = [("iris", repeat, fold) for repeat in (0, 1) for fold in (0, 1, 2)]
+    assert folds == [*small, ("wine", 0, 0)]
 
 
 def test_the_script_draws_a_curve_for_each_data_set(reproduce, tmp_path):
