@@ -12,6 +12,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from lrrf_jax._compilation_cache import use_compilation_cache
     from lrrf_jax._validation import InputError, ModelFileError
     from lrrf_jax.learners import LEARNERS, ConsensusLabelRanker, RandomForestLabelRanker, load
 
@@ -24,14 +25,17 @@ __all__ = [
     "ModelFileError",
     "RandomForestLabelRanker",
     "load",
+    "use_compilation_cache",
 ]
+
+_HOMES = {"use_compilation_cache": "_compilation_cache"}
 
 
 def __getattr__(name: str) -> Any:
     # Imported when first asked for, so that `lrrf --help` need not wait for JAX.
     if name not in __all__:
         raise AttributeError(f"module 'lrrf_jax' has no attribute {name!r}")
-    home = "_validation" if name.endswith("Error") else "learners"
+    home = "_validation" if name.endswith("Error") else _HOMES.get(name, "learners")
     value = getattr(importlib.import_module(f"lrrf_jax.{home}"), name)
     globals()[name] = value
     return value

@@ -12,13 +12,10 @@ SVG with matplotlib.
 
 import argparse
 import importlib.util
-import os
 import pathlib
 import sys
 
-import jax
-
-from lrrf_jax import InputError
+from lrrf_jax import InputError, use_compilation_cache
 from lrrf_jax.datasets import fetch_kebi, kebi_names
 from lrrf_jax.evaluation import bonferroni_dunn, friedman
 from lrrf_jax.evaluation.comparison import ComparisonError
@@ -177,20 +174,9 @@ def write(table: object, options: argparse.Namespace, name: str) -> None:
     print(f"{table.title}\n\n{table.to_markdown()}\n", flush=True)
 
 
-def use_compilation_cache() -> None:
-    """Share compiled programs between processes and with the next run."""
-    if os.environ.get("JAX_COMPILATION_CACHE_DIR"):
-        return
-    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    jax.config.update("jax_compilation_cache_dir", os.path.join(base, "lrrf_jax", "reproduce"))
-    # With a largest size JAX takes a lock, so that no process reads what another half wrote.
-    jax.config.update("jax_compilation_cache_max_size", 2**32)
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
-
-
 def main(arguments: list[str] | None = None) -> int:
     options = parsed(arguments)
-    use_compilation_cache()
+    use_compilation_cache(max_bytes=2**32)
     if can_draw():
         import matplotlib
 

@@ -1,13 +1,10 @@
-"""Where the command line meets its process: compiled programs, terminals, files, failures."""
+"""Where the command line meets its process: memory, terminals, files, failures."""
 
 import contextlib
 import ctypes
-import hashlib
 import json
 import os
-import platform
 import sys
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,59 +13,6 @@ import typer
 from lrrf_jax._validation import InputError
 
 _M_ARENA_MAX = -8  # of malloc.h
-
-
-_SECONDS_IN_THE_MAKING = 60
-
-
-def use_compilation_cache(*, off: bool) -> None:
-    """Let JAX keep compiled programs on disk, in ``$XDG_CACHE_HOME/lrrf_jax/xla``.
-
-    Nothing happens where the directory cannot be made, or where ``JAX_COMPILATION_CACHE_DIR``
-    says what to use.
-    """
-    if off or os.environ.get("JAX_COMPILATION_CACHE_DIR"):
-        return
-    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    folder = os.path.join(base, "lrrf_jax", "xla", _processor())
-    try:
-        os.makedirs(folder, exist_ok=True)
-    except OSError:
-        return
-    if not os.access(folder, os.W_OK):
-        return
-    _drop_half_entries(folder)
-    import jax
-
-    jax.config.update("jax_compilation_cache_dir", folder)
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
-    jax.config.update("jax_persistent_cache_min_entry_size_bytes", 0)
-    # With a largest size JAX takes a lock, so that no job reads what another half wrote.
-    jax.config.update("jax_compilation_cache_max_size", 2**30)
-
-
-def _drop_half_entries(folder: str) -> None:
-    """Delete programs without their time of use, which killed processes leave behind.
-
-    JAX fails, and warns of, every later write where there is one. Those of the last minute may
-    be in the making.
-    """
-    names = set(os.listdir(folder))
-    for name in names:
-        stem, dash, kind = name.rpartition("-")
-        if kind == "cache" and f"{stem}{dash}atime" not in names:
-            path = os.path.join(folder, name)
-            with contextlib.suppress(OSError):
-                if time.time() - os.path.getmtime(path) > _SECONDS_IN_THE_MAKING:
-                    os.remove(path)
-
-
-def _processor() -> str:
-    """Name the kind of processor: programs for another one may hold illegal instructions."""
-    kind = f"{platform.machine()} {platform.processor()}"
-    with contextlib.suppress(OSError), open("/proc/cpuinfo") as lines:
-        kind += next((line for line in lines if line.startswith(("flags", "Features"))), "")
-    return f"{platform.machine()}-{hashlib.sha256(kind.encode()).hexdigest()[:8]}"
 
 
 def share_one_heap() -> None:

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from lrrf_jax._compilation_cache import use_compilation_cache
 from lrrf_jax.cli import _options
 
 
@@ -108,7 +109,8 @@ def evaluate(
     failures = _runtime.Failures()
     if model is not None:
         _require_no_options_of_cross_validation(ctx)
-        _runtime.use_compilation_cache(off=no_compilation_cache)
+        if not no_compilation_cache:
+            use_compilation_cache()
         rows = _scored(model, sources, reading, failures)
         _show({"model": model, "results": rows}, failures, json, _model_rows)
         failures.end(len(sources))
@@ -120,7 +122,8 @@ def evaluate(
     shares = _comparison.shares_of(missing)
     rankers = _comparison.learners_of(_learners.learner_names(learner), set_, protocol)
     _require_places(sources, results, report)
-    _runtime.use_compilation_cache(off=no_compilation_cache)
+    if not no_compilation_cache:
+        use_compilation_cache()
     comparison = _comparison.compare_sources(
         sources,
         reading,

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from lrrf_jax._compilation_cache import use_compilation_cache
 from lrrf_jax.cli import _options
 
 _MOST_LINES = 20  # parts told one by one on stderr
@@ -115,7 +116,8 @@ def predict(
         )
     _runtime.share_one_heap()
     ranker = load(model)
-    _runtime.use_compilation_cache(off=no_compilation_cache)
+    if not no_compilation_cache:
+        use_compilation_cache()
     untold: list[str] = []
     failures_seen: list[Any] = []
 

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from lrrf_jax._compilation_cache import use_compilation_cache
 from lrrf_jax.cli import _options
 
 
@@ -70,7 +71,8 @@ def train(
     reading = _learners.Reading(features, labels, ranking, convention, close_gaps)
     table = _learners.read_data(data, reading)
     read = time.perf_counter()
-    _runtime.use_compilation_cache(off=no_compilation_cache)
+    if not no_compilation_cache:
+        use_compilation_cache()
     try:
         columns = {"feature_names": table.feature_names, "labels": table.labels}
         ranker.fit(table.X, table.y, **columns, **options)

@@ -2,9 +2,11 @@
 
 import concurrent.futures
 import concurrent.futures.process
+import contextlib
 import dataclasses
 import functools
 import multiprocessing
+import multiprocessing.connection
 import os
 import signal
 import threading
@@ -232,21 +234,25 @@ def _outcomes(
         return
     share = max(1, thread_count() // n_jobs)
     cache = {name: getattr(jax.config, name) for name in _CACHE_SETTINGS}
+    # A forked process would inherit locks of JAX's threads, and not the threads.
+    context = multiprocessing.get_context("spawn")
+    told, teller = context.Pipe(duplex=False)
     pool = concurrent.futures.ProcessPoolExecutor(
         min(n_jobs, len(tasks)),
-        # A forked process would inherit locks of JAX's threads, and not the threads.
-        multiprocessing.get_context("spawn"),
-        functools.partial(_start_worker, tables, share, cache),
+        context,
+        functools.partial(_start_worker, tables, share, cache, told),
     )
-    try:
-        futures = {pool.submit(_run_in_worker, task): task for task in tasks}
-        for future in concurrent.futures.as_completed(futures):
-            yield futures[future], _attempt(future.result)
-    except BaseException:
-        # Whoever interrupts waits for no fold; the workers end after theirs, or with this process.
-        pool.shutdown(wait=False, cancel_futures=True)
-        raise
-    pool.shutdown()
+    with told, teller:
+        try:
+            futures = {pool.submit(_run_in_worker, task): task for task in tasks}
+            for future in concurrent.futures.as_completed(futures):
+                yield futures[future], _attempt(future.result)
+        except BaseException:
+            # Whoever interrupts waits for no fold: those that are running are given up.
+            teller.close()
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+        pool.shutdown()
 
 
 def _attempt(run: Callable[[], FoldResult]) -> FoldResult | Exception:
@@ -268,7 +274,12 @@ def _run(task: _Task, tables: Mapping[str, Table]) -> FoldResult:
 _tables: dict[str, Table] = {}
 
 
-def _start_worker(tables: dict[str, Any], n_threads: int, cache: dict[str, Any]) -> None:
+def _start_worker(
+    tables: dict[str, Any],
+    n_threads: int,
+    cache: dict[str, Any],
+    told: multiprocessing.connection.Connection,
+) -> None:
     # A Ctrl-C reaches all processes of a terminal; the one that started this one answers it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _tables.update({name: as_table(X, y) for name, (X, y) in tables.items()})
@@ -276,15 +287,14 @@ def _start_worker(tables: dict[str, Any], n_threads: int, cache: dict[str, Any])
     os.environ["NPROC"] = str(n_threads)  # what XLA's own pools go by; no backend is up yet
     for name, value in cache.items():
         jax.config.update(name, value)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    threading.Thread(target=_end_when_told, args=[told], daemon=True).start()
 
 
-def _end_with_parent() -> None:
-    """End when the parent was killed, which could not tell the workers."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
+def _end_when_told(told: multiprocessing.connection.Connection) -> None:
+    """End when the other end of the pipe closes, as it does too where the parent is killed."""
+    with contextlib.suppress(EOFError, OSError):
+        told.recv_bytes()
+    os._exit(1)
 
 
 def _run_in_worker(task: _Task) -> FoldResult:

@@ -1,6 +1,5 @@
 import json
 import os
-import pathlib
 import subprocess
 import sys
 import textwrap
@@ -10,7 +9,7 @@ from typer.testing import CliRunner
 
 import lrrf_jax
 from lrrf_jax import _validation
-from lrrf_jax.cli import _runtime, app
+from lrrf_jax.cli import app
 from lrrf_jax.learners import ConsensusLabelRanker
 
 COMMANDS = ("train", "predict", "evaluate", "inspect", "benchmark", "datasets")
@@ -78,62 +77,6 @@ def test_debug_shows_the_traceback_with_the_same_code(model, toy, tmp_path, monk
     assert err.rstrip().endswith("error: unexpected RuntimeError: boom.")
 
 
-# The compilation cache
-
-
-@pytest.fixture
-def jax_settings(monkeypatch):
-    """Collect what would be set for the whole process."""
-    import jax
-
-    changed = {}
-    monkeypatch.setattr(jax.config, "update", changed.__setitem__)
-    monkeypatch.delenv("JAX_COMPILATION_CACHE_DIR")
-    return changed
-
-
-def test_compiled_programs_are_kept_in_the_cache_directory(tmp_path, monkeypatch, jax_settings):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    _runtime.use_compilation_cache(off=False)
-    folder = jax_settings["jax_compilation_cache_dir"]
-    assert folder.startswith(str(tmp_path / "lrrf_jax/xla"))
-    monkeypatch.delenv("XDG_CACHE_HOME")
-    monkeypatch.setenv("HOME", str(tmp_path))
-    _runtime.use_compilation_cache(off=False)
-    assert jax_settings["jax_compilation_cache_dir"].startswith(str(tmp_path / ".cache/lrrf_jax"))
-
-
-def test_programs_that_a_killed_process_left_half_written_are_dropped(
-    tmp_path, monkeypatch, jax_settings
-):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    _runtime.use_compilation_cache(off=False)
-    folder = pathlib.Path(jax_settings["jax_compilation_cache_dir"])
-    for name in ("whole-1-cache", "whole-1-atime", "half-2-cache", "new-3-cache"):
-        (folder / name).write_bytes(b"x")
-        if name != "new-3-cache":
-            os.utime(folder / name, (0, 0))
-    _runtime.use_compilation_cache(off=False)
-    left = sorted(path.name for path in folder.iterdir())
-    assert left == ["new-3-cache", "whole-1-atime", "whole-1-cache"]
-
-
-def test_the_cache_can_be_turned_off_or_be_elsewhere(tmp_path, monkeypatch, jax_settings):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    _runtime.use_compilation_cache(off=True)
-    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", "elsewhere")
-    _runtime.use_compilation_cache(off=False)
-    assert jax_settings == {}
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_cache_directory_that_cannot_be_made_does_not_matter(tmp_path, monkeypatch, jax_settings):
-    (tmp_path / "file").write_text("")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    _runtime.use_compilation_cache(off=False)
-    assert jax_settings == {}
-
-
 # In processes of their own
 
 
@@ -174,3 +117,27 @@ def test_exit_codes_reach_the_shell(lrrf_process, toy, model, tmp_path):
     assert err == "error: interrupted; nothing unfinished was left behind.\n"
     assert all(code == got for code, got in codes.items()), codes
     assert not (tmp_path / "r.csv").exists()
+
+
+# The compilation cache
+
+
+def test_commands_keep_compiled_programs_unless_told_otherwise(
+    lrrf, toy, model, tmp_path, monkeypatch
+):
+    used = []
+    for command in ("train", "predict", "evaluate"):
+        name = f"lrrf_jax.cli.{command}.use_compilation_cache"
+        monkeypatch.setattr(name, lambda command=command: used.append(command))
+    commands = [
+        ("train", toy, "--features", "A*", "--learner", "default", "--model", tmp_path / "m"),
+        ("predict", model, toy, "--output", tmp_path / "r.csv"),
+        ("evaluate", toy, "--features", "A*", "--learner", "default", "--folds", "2"),
+        ("evaluate", toy, "--model", model),
+    ]
+    for arguments in commands:
+        lrrf(*arguments, "--no-compilation-cache")
+    assert used == []
+    for arguments in commands:
+        lrrf(*arguments)
+    assert used == ["train", "predict", "evaluate", "evaluate"]

@@ -245,8 +245,10 @@ import time
 from tests.evaluation.test_comparison import TABLES, Seeded
 from lrrf_jax.evaluation.comparison import compare
 class Slow(Seeded):
+    fits = 0
     def fit(self, X, y):
-        time.sleep(.2)
+        Slow.fits += 1
+        time.sleep(.2 if Slow.fits < 4 else 300)
         return self
 if __name__ == "__main__":
     compare({"slow": Slow()}, TABLES, repeats=20, results=sys.argv[1], n_jobs=2)
@@ -255,18 +257,24 @@ if __name__ == "__main__":
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
-def test_workers_of_a_killed_process_end_and_finished_folds_stay(tmp_path):
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_workers_of_a_process_that_is_killed_or_interrupted_end_and_finished_folds_stay(
+    tmp_path, number
+):
     script, path = tmp_path / "run.py", tmp_path / "r.csv"
     script.write_text(SLOW_RUN)
     variables = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     process = subprocess.Popen(
-        [sys.executable, script, path], env=variables, start_new_session=True
+        [sys.executable, script, path],
+        env=variables,
+        start_new_session=True,
+        stderr=subprocess.DEVNULL,
     )
     while len(ResultsFile(path).read()) < 3:
         assert process.poll() is None
         time.sleep(0.1)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
+    process.send_signal(number)
+    process.wait(timeout=20)
     n_finished = len(ResultsFile(path).read())
     deadline = time.monotonic() + 30
     while group_is_alive(process.pid) and time.monotonic() < deadline:
