@@ -4,6 +4,7 @@ import os
 from typing import Any
 
 from lrrf_jax import model_file
+from lrrf_jax._program_limit import make_room_for_programs
 from lrrf_jax._validation import ModelFileError
 from lrrf_jax.learners.base import LabelRanker
 from lrrf_jax.learners.cc import ConstraintClassificationLabelRanker
@@ -79,4 +80,5 @@ def load(path: str | os.PathLike) -> Any:
             f"{os.fspath(path)} holds a '{learner}' model; this version of lrrf_jax knows "
             f"{', '.join(LEARNERS)}. Install the version that wrote it."
         )
+    make_room_for_programs()
     return LEARNERS[learner]._from_file(path, header, arrays)

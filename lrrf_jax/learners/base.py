@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from lrrf_jax import metrics, model_file
 from lrrf_jax._features import as_features
+from lrrf_jax._program_limit import make_room_for_programs
 from lrrf_jax._threads import thread_count
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError, ModelFileError, require_integer
@@ -111,6 +112,7 @@ class LabelRanker(BaseEstimator, abc.ABC):
             labels=labels,
         )
         self._require_known(table.features, table.row)
+        make_room_for_programs()
         self._seed = self._draw_seed()
         key = jax.random.key(self._seed, impl="threefry2x32")
         params, config = fit(key, table)
