@@ -1,9 +1,10 @@
 """Count on how many data sets each learner reaches its column in the paper's tables.
 
-    python scripts/against_published.py benchmarks/reproduced/folds.csv
+    python scripts/against_published.py benchmarks/reproduced/folds.csv.gz
 
 Reads the folds that ``scripts/reproduce.py`` keeps, and prints a Markdown table: a data set counts
-where the mean tau of the folds that were run is at most .03 below the printed figure.
+where the mean tau of the folds that were run, labels deleted once, is at most .03 below the printed
+figure.
 """
 
 import collections
@@ -12,6 +13,7 @@ import sys
 import numpy as np
 
 from lrrf_jax.evaluation.experiments import COLUMNS
+from lrrf_jax.evaluation.protocol import DELETE_ONCE
 from lrrf_jax.evaluation.published import published_table
 from lrrf_jax.evaluation.results import ResultsFile
 
@@ -22,7 +24,8 @@ _MARGIN = 0.03
 def main(path: str) -> None:
     taus: dict[tuple[str, float, str], list[float]] = collections.defaultdict(list)
     for fold in ResultsFile(path).read():
-        taus[fold.learner, fold.missing, fold.data].append(fold.tau)
+        if fold.protocol == DELETE_ONCE and fold.missing in _TABLE_OF_SHARE:
+            taus[fold.learner, fold.missing, fold.data].append(fold.tau)
     gaps: dict[tuple[str, float], list[tuple[float, str, int]]] = collections.defaultdict(list)
     for (learner, missing, data), scores in taus.items():
         table = published_table(_TABLE_OF_SHARE[missing])
