@@ -28,14 +28,19 @@ __all__ = [
     "use_compilation_cache",
 ]
 
-_HOMES = {"use_compilation_cache": "_compilation_cache"}
+# Modules of the names that are not in `learners`.
+_HOMES = {
+    "InputError": "_validation",
+    "ModelFileError": "_validation",
+    "use_compilation_cache": "_compilation_cache",
+}
 
 
 def __getattr__(name: str) -> Any:
     # Imported when first asked for, so that `lrrf --help` need not wait for JAX.
     if name not in __all__:
         raise AttributeError(f"module 'lrrf_jax' has no attribute {name!r}")
-    home = "_validation" if name.endswith("Error") else _HOMES.get(name, "learners")
-    value = getattr(importlib.import_module(f"lrrf_jax.{home}"), name)
+    home = importlib.import_module(f"lrrf_jax.{_HOMES.get(name, 'learners')}")
+    value = getattr(home, name)
     globals()[name] = value
     return value

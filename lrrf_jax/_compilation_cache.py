@@ -31,11 +31,19 @@ def use_compilation_cache(
         Where programs are kept. None where nothing was changed: the directory cannot be written,
         or ``JAX_COMPILATION_CACHE_DIR`` says what to use.
 
+    Raises
+    ------
+    InputError
+        Where ``max_bytes`` is no whole number, or less than 1.
+
     Notes
     -----
     Several processes may use one directory at a time. Programs that a killed process left half
     written are deleted.
     """
+    from lrrf_jax._validation import require_integer  # NumPy, which `lrrf --help` does without
+
+    require_integer(max_bytes, "max_bytes", 1)
     if os.environ.get("JAX_COMPILATION_CACHE_DIR"):
         return None
     if directory is None:

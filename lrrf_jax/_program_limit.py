@@ -14,6 +14,7 @@ _MOST_MAPS = "/proc/sys/vm/max_map_count"
 _SECONDS_BETWEEN_CHECKS = 1.0  # one costs a microsecond a map
 
 _checked_at = -_SECONDS_BETWEEN_CHECKS
+_times_dropped = 0
 
 
 def make_room_for_programs() -> None:
@@ -22,7 +23,7 @@ def make_room_for_programs() -> None:
     They are compiled again, or read from the compilation cache, when they are next called. To be
     called where new programs are about to be compiled.
     """
-    global _checked_at
+    global _checked_at, _times_dropped
     now = time.monotonic()
     if now - _checked_at < _SECONDS_BETWEEN_CHECKS:
         return
@@ -34,3 +35,9 @@ def make_room_for_programs() -> None:
         return  # no Linux
     if too_many:
         jax.clear_caches()
+        _times_dropped += 1
+
+
+def times_dropped() -> int:
+    """Return how often it was; what was compiled before the last time is not compiled now."""
+    return _times_dropped

@@ -22,7 +22,6 @@ from lrrf_jax.evaluation.comparison import ComparisonError
 from lrrf_jax.evaluation.experiments import (
     CURVE_SETS,
     CURVES,
-    LARGE,
     curve_experiment,
     table_experiment,
 )
@@ -77,15 +76,12 @@ def read_tables(sets: list[str], folder: str | None) -> dict:
     return tables
 
 
-def how(options: argparse.Namespace, tables: dict) -> dict:
-    folds_run = {name: options.folds_run for name in tables}
-    if options.large_folds_run:
-        large = [name for name, (X, _) in tables.items() if len(X) >= LARGE]
-        folds_run |= dict.fromkeys(large, options.large_folds_run)
+def how(options: argparse.Namespace) -> dict:
     return {
         "folds": options.folds,
         "repeats": options.repeats,
-        "folds_run": folds_run,
+        "folds_run": options.folds_run,
+        "large_folds_run": options.large_folds_run,
         "seed": options.seed,
         "n_jobs": options.jobs,
         "results": options.results,
@@ -95,7 +91,7 @@ def how(options: argparse.Namespace, tables: dict) -> dict:
 
 def reproduce_table(number: int, options: argparse.Namespace) -> None:
     tables = read_tables(options.sets or list(kebi_names()), options.data)
-    experiment = table_experiment(number, tables, options.learners, **how(options, tables))
+    experiment = table_experiment(number, tables, options.learners, **how(options))
     name = f"table{number}"
     experiment.rows().save(options.output, f"{name}-long")
     write(experiment.report(), options, name)
@@ -116,7 +112,7 @@ def reproduce_table(number: int, options: argparse.Namespace) -> None:
 def reproduce_curve(name: str, options: argparse.Namespace) -> None:
     tables = read_tables(options.sets or list(CURVE_SETS), options.data)
     values = options.values and [float(v) if name == "noise" else int(v) for v in options.values]
-    settings = how(options, tables) | ({} if name == "noise" else {"missing": [options.missing]})
+    settings = how(options) | ({} if name == "noise" else {"missing": [options.missing]})
     experiment = curve_experiment(name, tables, options.learners, values, **settings)
     experiment.rows().save(options.output, f"{name}-long")
     write(experiment.report(), options, name)

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from lrrf_jax import use_compilation_cache
+from lrrf_jax import InputError, use_compilation_cache
 
 
 @pytest.fixture
@@ -34,6 +34,10 @@ def test_compiled_programs_are_kept_in_the_cache_directory(tmp_path, monkeypatch
 def test_directory_and_size_can_be_given(tmp_path, jax_settings):
     assert use_compilation_cache(tmp_path / "a", max_bytes=7).startswith(str(tmp_path / "a"))
     assert jax_settings["jax_compilation_cache_max_size"] == 7
+    jax_settings.clear()
+    with pytest.raises(InputError, match="max_bytes must be a whole number 1 or more"):
+        use_compilation_cache(tmp_path / "a", max_bytes=0)
+    assert jax_settings == {}
 
 
 def test_programs_that_a_killed_process_left_half_written_are_dropped(tmp_path, jax_settings):

@@ -1,6 +1,7 @@
 """A process that compiles program after program drops them before Linux kills it."""
 
 import sys
+import types
 
 import jax
 import jax.numpy as jnp
@@ -56,12 +57,28 @@ def test_programs_are_dropped_when_half_of_the_maps_are_taken(limited, program, 
     assert ranker.predict(iris.X).tolist() == expected
 
 
-def test_maps_are_counted_once_a_second_at_most(limited, program):
+def test_maps_are_counted_once_a_second_at_most(limited, program, monkeypatch):
+    limited(100)
+    seconds = iter([5.0, 5.9, 6.1])
+    clock = types.SimpleNamespace(monotonic=lambda: next(seconds))
+    monkeypatch.setattr(_program_limit, "time", clock)
+    left = []
+    for _ in range(3):
+        program(jnp.zeros(3))
+        _program_limit.make_room_for_programs()
+        left.append(program._cache_size())
+    assert left == [0, 1, 0]
+
+
+def test_what_was_compiled_beforehand_does_not_count_when_it_was_dropped(limited):
+    iris = load("iris")
+    ranker = ConsensusLabelRanker().fit(iris.X, iris.y).compile([5])
+    assert ranker._sizes_seen(ranker._ranks) == {8}
     limited(100)
     _program_limit.make_room_for_programs()
-    program(jnp.zeros(3))
-    _program_limit.make_room_for_programs()
-    assert program._cache_size() == 1
+    assert ranker._sizes_seen(ranker._ranks) == set()
+    ranker.compile([5])
+    assert ranker._sizes_seen(ranker._ranks) == {8}
 
 
 def test_other_systems_have_no_such_limit(limited, program, monkeypatch):

@@ -151,7 +151,8 @@ def table_experiment(
         Names in ``LEARNERS``; by default all.
     **options
         Of `compare`: ``folds``, ``repeats`` (one only for tables of 5,000 rows and more),
-        ``folds_run``, ``seed``, ``results``, ``n_jobs``, ``progress``.
+        ``folds_run``, ``seed``, ``results``, ``n_jobs``, ``progress``; and ``large_folds_run``,
+        which stands for ``folds_run`` on tables of 5,000 rows and more.
     """
     require_choice(number, "number", tuple(MISSING_OF_TABLE))
     names = _learner_names(learners)
@@ -246,7 +247,7 @@ def curve_experiment(
     values : sequence, optional
         By default those of ``CURVES``.
     **options
-        Of `compare`; ``missing`` for "trees" and "depth" too.
+        As `table_experiment` takes them; ``missing`` for "trees" and "depth" too.
     """
     require_choice(name, "name", tuple(CURVES))
     values = tuple(CURVES[name] if values is None else values)
@@ -298,12 +299,16 @@ def _run(
 ) -> list[FoldResult]:
     """Compare on small tables with all repeats, on large ones with one."""
     estimators = {name: name if value is None else value for name, value in learners.items()}
+    of_all = dict(options)
+    large_folds_run = of_all.pop("large_folds_run", None)
+    of_large = of_all | {"repeats": 1}
+    if large_folds_run is not None:
+        of_large["folds_run"] = large_folds_run
     found = []
-    for large in (False, True):
-        part = {name: xy for name, xy in tables.items() if (len(xy[0]) >= LARGE) == large}
-        repeats = {"repeats": 1} if large else {}
+    for is_large, of_part in ((False, of_all), (True, of_large)):
+        part = {name: xy for name, xy in tables.items() if (len(xy[0]) >= LARGE) == is_large}
         if part:
-            found += compare(estimators, part, **{**options, **repeats}, protocol=protocol)
+            found += compare(estimators, part, **of_part, protocol=protocol)
     return found
 
 

@@ -14,6 +14,7 @@ import math
 import os
 import pathlib
 import platform
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, BinaryIO
 
@@ -128,7 +129,7 @@ class ResultsFile:
                 content = gzip.decompress(content)
         except FileNotFoundError:
             return []
-        except (OSError, EOFError) as error:
+        except (OSError, EOFError, zlib.error) as error:
             reason = getattr(error, "strerror", None) or str(error)
             raise InputError(f"{self.path}: cannot be read ({reason}).") from error
         whole = content[: content.rfind(b"\n") + 1].decode()

@@ -2,7 +2,6 @@
 
 import abc
 import dataclasses
-import json
 import numbers
 import os
 from collections.abc import Callable, Sequence
@@ -16,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from lrrf_jax import metrics, model_file
 from lrrf_jax._features import as_features
-from lrrf_jax._program_limit import make_room_for_programs
+from lrrf_jax._program_limit import make_room_for_programs, times_dropped
 from lrrf_jax._threads import thread_count
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError, ModelFileError, require_integer
@@ -166,7 +165,7 @@ class LabelRanker(BaseEstimator, abc.ABC):
     def _sizes_seen(self, function: Callable[[NDArray], jax.Array]) -> set[int]:
         """Sizes of batches for which the program of ``_ranks`` or ``_scores`` is compiled."""
         sizes = self.__dict__.setdefault("_compiled_sizes", {})
-        return sizes.setdefault(function.__name__, set())
+        return sizes.setdefault((function.__name__, times_dropped()), set())
 
     def predict(self, X: Any) -> NDArray:
         """Rank all labels for each row.
@@ -338,7 +337,7 @@ class LabelRanker(BaseEstimator, abc.ABC):
         check_is_fitted(self, "params_")
         header = {
             "learner": self.name,
-            "params": _plain(self.get_params(deep=False)),
+            "params": persistence.plain(self.get_params(deep=False)),
             "config": dataclasses.asdict(self.config_),
             "labels": self.labels_.tolist(),
             "feature_names": list(getattr(self, "feature_names_in_", [])) or None,
@@ -388,17 +387,3 @@ class LabelRanker(BaseEstimator, abc.ABC):
         tags.input_tags.allow_nan = self.accepts_missing_features
         tags.no_validation = False
         return tags
-
-
-def _plain(params: dict[str, Any]) -> dict[str, Any]:
-    """Keep the parameters that JSON can hold; a RandomState or generator becomes ``None``."""
-    plain = {}
-    for name, value in params.items():
-        if isinstance(value, np.generic):
-            value = value.item()
-        try:
-            json.dumps(value)
-        except TypeError:
-            value = None
-        plain[name] = value
-    return plain

@@ -1,5 +1,6 @@
-"""Fitted parameters as named arrays, and back."""
+"""Fitted parameters as named arrays, and back; parameters of learners as JSON."""
 
+import json
 import typing
 from typing import Any
 
@@ -37,3 +38,17 @@ def restore(params_type: type, arrays: dict[str, NDArray], prefix: str = "") -> 
         else:
             raise ModelFileError(f"the array '{prefix}{name}' is absent")
     return params_type(**fields)
+
+
+def plain(params: dict[str, Any]) -> dict[str, Any]:
+    """Keep the parameters that JSON can hold; a RandomState or generator becomes ``None``."""
+    plain = {}
+    for name, value in params.items():
+        if isinstance(value, np.generic):
+            value = value.item()
+        try:
+            json.dumps(value)
+        except TypeError:
+            value = None
+        plain[name] = value
+    return plain

@@ -168,9 +168,11 @@ def test_a_compressed_file_serves_where_all_folds_are_in_it(found, tmp_path, mon
     assert compare(LEARNERS, TABLES, **RUN, results=packed) == found
     with pytest.raises(InputError, match="not appended to a compressed file. Unpack it"):
         compare(LEARNERS, TABLES, **RUN, seed=1, results=packed)
-    packed.write_bytes(packed.read_bytes()[:-20])
-    with pytest.raises(InputError, match="r.csv.gz: cannot be read"):
-        ResultsFile(packed).read()
+    whole = packed.read_bytes()
+    for broken in (whole[:-20], whole[:40] + bytes(20) + whole[60:], b"plain text"):
+        packed.write_bytes(broken)
+        with pytest.raises(InputError, match="r.csv.gz: cannot be read"):
+            ResultsFile(packed).read()
 
 
 def test_a_place_that_cannot_be_written_is_refused_before_anything_is_run(tmp_path, monkeypatch):

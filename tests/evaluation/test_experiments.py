@@ -206,16 +206,11 @@ def test_reports_are_written_in_three_formats(tmp_path):
 
 
 @pytest.fixture
-def script():
+def reproduce(monkeypatch, tmp_path):
+    """Run the script in this process, on two small tables; returns its exit code."""
     spec = importlib.util.spec_from_file_location("reproduce", SCRIPT)
     script = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(script)
-    return script
-
-
-@pytest.fixture
-def reproduce(script, monkeypatch, tmp_path):
-    """Run the script in this process, on two small tables; returns its exit code."""
     monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", "unused")
     monkeypatch.setattr(script, "fetch_kebi", lambda name, directory: load(name))
     fast = ("--learners", "default", "--sets", "iris,wine", "--folds", "3", "--repeats", "2")
@@ -236,10 +231,9 @@ def test_the_script_writes_tables_and_figures_and_keeps_folds(reproduce, tmp_pat
 
 
 def test_the_script_runs_fewer_folds_of_large_sets_and_keeps_them_where_it_is_told(
-    script, reproduce, tmp_path, monkeypatch
+    reproduce, tmp_path, monkeypatch, capsys
 ):
-    monkeypatch.setattr(script, "LARGE", 160)  # iris has 150 rows, wine 178
-    monkeypatch.setattr(experiments, "LARGE", 160)
+    monkeypatch.setattr(experiments, "LARGE", 160)  # iris has 150 rows, wine 178
     kept = tmp_path / "kept.csv"
     arguments = ("--table", "3", "--large-folds-run", "1", "--results", str(kept))
     assert reproduce(*arguments) == 0
@@ -247,6 +241,8 @@ def test_the_script_runs_fewer_folds_of_large_sets_and_keeps_them_where_it_is_to
     folds = [(fold.data, fold.repeat, fold.fold) for fold in ResultsFile(kept).read()]
     small = [("iris", repeat, fold) for repeat in (0, 1) for fold in (0, 1, 2)]
     assert folds == [*small, ("wine", 0, 0)]
+    assert reproduce("--table", "3", "--large-folds-run", "0") == 3
+    assert "folds_run must be a whole number from 1 to 3" in capsys.readouterr().err
 
 
 def test_the_script_draws_a_curve_for_each_data_set(reproduce, tmp_path):
