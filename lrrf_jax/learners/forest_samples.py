@@ -12,6 +12,7 @@ from lrrf_jax.learners.forest_aggregation import leaf_statistics
 from lrrf_jax.learners.forest_config import ForestConfig
 from lrrf_jax.learners.forest_criteria import growth_statistic
 from lrrf_jax.trees.binning import bin_features, candidate_thresholds
+from lrrf_jax.trees.criterion import Criterion, VectorCriterion
 from lrrf_jax.trees.growth import GrowthConfig, Samples
 from lrrf_jax.trees.sample_bins import pack_bins
 from lrrf_jax.trees.xla import bucket_size
@@ -72,10 +73,18 @@ def growth_samples(
         min_samples_split=config.min_samples_split,
         min_samples_leaf=config.min_samples_leaf,
         bootstrap=config.bootstrap,
-        short_sums=table.weight is None and n_samples < 2**16,
+        short_sums=table.weight is None and _fit_16_bits(stat, criterion, n_samples),
         histogram_bytes=histogram_bytes,
     )
     return samples, growth, leaf_value
+
+
+def _fit_16_bits(stat: NDArray, criterion: Criterion, n_samples: int) -> bool:
+    """Whether no sum of so many samples, repeats in a bootstrap counted, is larger."""
+    if isinstance(criterion, VectorCriterion):
+        largest = max(1, int(np.abs(stat).max(initial=0)))
+        return n_samples * largest < 2**15
+    return n_samples < 2**16
 
 
 def _require_numbered_cells(n_rows: int, n_columns: int) -> None:

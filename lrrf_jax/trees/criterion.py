@@ -204,16 +204,16 @@ class VectorCriterion(abc.ABC):
         return self.n_columns + self.weight_row + self.count_row
 
     def at(self, sums: Array, index: int | Array) -> Array:
-        """One row of the sums, int32 (..., n_lanes)."""
-        return _at(sums, index)
+        """One row of the sums, which may be kept as int16; int32 (..., n_lanes)."""
+        return _at(sums, index).astype(jnp.int32)
 
     def count(self, sums: Array) -> Array:
         """Count the samples in a group, for the least sizes of nodes and leaves."""
-        return sums[..., -1, :]
+        return self.at(sums, self.n_stats - 1)
 
     def weight(self, sums: Array) -> Array:
         """Weigh the samples in a group."""
-        return sums[..., self.n_columns, :] if self.weight_row else self.count(sums)
+        return self.at(sums, self.n_columns) if self.weight_row else self.count(sums)
 
     def accepts(self, score: Array, parent_score: Array, weight: Array) -> Array | None:
         """Whether the best split of each node is to be made; ``None``: always."""
@@ -254,9 +254,9 @@ class Variance(VectorCriterion):
         """Sum of (sum of values)^2 / observations; int32 (..., n_stats, n_lanes) -> float32."""
 
         def term(k):
-            value = _at(sums, k).astype(jnp.float32)
+            value = self.at(sums, k).astype(jnp.float32)
             if self.masked:
-                observed = jnp.maximum(_at(sums, self.n_values + k), 1).astype(jnp.float32)
+                observed = jnp.maximum(self.at(sums, self.n_values + k), 1).astype(jnp.float32)
                 return product(value, value / observed, zero)
             return product(value, value, zero)
 

@@ -26,7 +26,7 @@ class GrowthConfig:
     min_samples_split: int = 2
     min_samples_leaf: int = 1
     bootstrap: bool = True
-    short_sums: bool = False  # no sum of class weights exceeds 16 bits: tables of half the size
+    short_sums: bool = False  # no sum exceeds 16 bits: tables of half the size
     histogram_bytes: int = 512 * 2**20  # more than that is summed in several passes
     search_bytes: int = 2**17  # searched at a time: what stays in a core's cache
 

@@ -6,16 +6,16 @@ classes runs along sorted samples, see :mod:`lrrf_jax.trees.sorted_search`.
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax import lax
 
 from lrrf_jax._typing import Array
-from lrrf_jax.trees.criterion import ClassEntropy, SparseClassEntropy, VectorCriterion
+from lrrf_jax.trees.criterion import SparseClassEntropy, VectorCriterion
 from lrrf_jax.trees.growth import GrowthConfig, Lottery, Samples, Splits
-from lrrf_jax.trees.histogram import Layout, add_classes, add_vectors
+from lrrf_jax.trees.histogram import Layout, add_classes, add_vectors, block_of
 from lrrf_jax.trees.level_slots import Drawn
 from lrrf_jax.trees.sample_bins import SampleBins, candidate_lookup
 from lrrf_jax.trees.sorted_runs import FeatureOrder
@@ -27,7 +27,6 @@ from lrrf_jax.trees.splitter import (
     choose_candidate,
     few_splits,
 )
-from lrrf_jax.trees.xla import fusion_barrier
 
 
 class Plan(NamedTuple):
@@ -53,15 +52,20 @@ def make_plan(config: GrowthConfig, n_trees: int, n_samples: int) -> Plan:
     if isinstance(config.criterion, SparseClassEntropy):
         return Plan(n_trees, n_slots, 1, None)
     n_stats = config.criterion.n_stats
-    short = config.short_sums and isinstance(config.criterion, ClassEntropy)
-    dtype = jnp.uint16 if short else jnp.int32
+    rows = isinstance(config.criterion, VectorCriterion)
+    dtype: Any = jnp.int32
+    if config.short_sums:
+        dtype = jnp.int16 if rows else jnp.uint16
     n_cells = config.n_bins * n_stats * config.n_candidates
     one_node = n_cells * jnp.dtype(dtype).itemsize
-    block_nodes = _floor_power_of_two(max(1, min(n_slots, config.search_bytes // one_node)))
+    # Rows are turned in blocks, faster with more lanes, though less of that stays in the cache.
+    search_bytes = config.search_bytes * (4 if rows else 1)
+    block_nodes = _floor_power_of_two(max(1, min(n_slots, search_bytes // one_node)))
     n_blocks = -(-n_slots // block_nodes)
     pass_blocks = max(1, min(n_blocks, config.histogram_bytes // (one_node * block_nodes)))
     n_passes = -(-n_blocks // pass_blocks)
-    layout = Layout(pass_blocks, config.n_bins, n_stats, block_nodes, config.n_candidates, dtype)
+    sizes = pass_blocks, config.n_bins, n_stats, block_nodes, config.n_candidates
+    layout = Layout(*sizes, dtype, rows)
     return Plan(n_trees, n_passes * pass_blocks * block_nodes, n_passes, layout)
 
 
@@ -92,33 +96,29 @@ def search_level(
         return table, _splits(best, feature, parent)
     n_slots, block_nodes, n_blocks = plan.n_slots, layout.block_nodes, layout.n_blocks
     used_blocks = (n_used + block_nodes - 1) // block_nodes
-    block_size = layout.size // n_blocks
 
     def search_pass(number, carry):
         table, found = carry
         first = number * n_blocks
         table = _add_samples(table, first * block_nodes, bins, drawn, samples, plan, config)
 
-        def search_block(block, found):
+        def search_block(block, carry):
+            table, found = carry
             start = (first + block) * block_nodes
             these = jax.tree.map(
                 lambda field: lax.dynamic_slice_in_dim(field, start, block_nodes), lottery
             )
-            part = lax.dynamic_slice_in_dim(table, block * block_size, block_size)
-            part = fusion_barrier(zero, part).reshape(layout.shape[1:])
+            part = block_of(table, block, layout, zero)
             result = _packed(_search_block(part, these, samples, config))
-            return lax.dynamic_update_slice_in_dim(found, result, start, 1)
-
-        def clear_block(block, table):
-            nothing = jnp.zeros(block_size, layout.dtype)
-            return lax.dynamic_update_slice_in_dim(table, nothing, block * block_size, 0)
+            found = lax.dynamic_update_slice_in_dim(found, result, start, 1)
+            # Clearing what was used costs less than new room for every level. It comes after the
+            # search by a dependence (features are never negative): else XLA would copy the table.
+            cell = block * layout.block_size + jnp.minimum(result[_FEATURE].min(), 0)
+            nothing = jnp.zeros(layout.block_size, layout.dtype)
+            return lax.dynamic_update_slice_in_dim(table, nothing, cell, 0), found
 
         n_here = jnp.minimum(used_blocks - first, n_blocks)
-        found = lax.fori_loop(jnp.int32(0), n_here, search_block, found)
-        # Clearing what was used costs less than new room for every level. It comes after the
-        # search by a dependence (features are never negative): else XLA would copy the table.
-        n_clear = n_here + jnp.minimum(found[_FEATURE].min(), 0)
-        return lax.fori_loop(jnp.int32(0), n_clear, clear_block, table), found
+        return lax.fori_loop(jnp.int32(0), n_here, search_block, (table, found))
 
     zeros = jnp.zeros(n_slots, jnp.int32)
     nothing = Splits(zeros, zeros, zeros.astype(bool), jnp.full(n_slots, -jnp.inf, jnp.float32))

@@ -88,7 +88,7 @@ class Disagreement(VectorCriterion):
             return jnp.where(in_order, votes, -votes)
 
         agreement = sum_terms(self.n_pairs, agreeing, weight.shape, jnp.int32)
-        voted = sums[..., self.n_columns - 1, :] if self.masked else self.n_pairs * weight
+        voted = self.at(sums, self.n_columns - 1) if self.masked else self.n_pairs * weight
         against = (voted - agreement).astype(jnp.float32)  # twice the contradictions
         if self.at_least_half:
             against = jnp.maximum(against, 1.0)

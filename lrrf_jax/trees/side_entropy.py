@@ -10,7 +10,6 @@ of a side agree, and accepts a split by Fayyad and Irani's description length.
 import math
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 from jax import lax
 
@@ -19,10 +18,11 @@ from lrrf_jax.trees.criterion import SimilarityEntropy, SparseClassEntropy, log2
 from lrrf_jax.trees.growth import GrowthConfig
 from lrrf_jax.trees.level_slots import Drawn
 from lrrf_jax.trees.sorted_runs import Runs
-from lrrf_jax.trees.xla import fusion_barrier
+from lrrf_jax.trees.xla import fusion_barrier, take
 
 _LN2 = math.log(2.0)
 _TABLED_CLASSES = 32
+_GROUP_CELLS = 2**18
 
 
 class Side(NamedTuple):
@@ -38,7 +38,7 @@ def measured_sides(
     runs: Runs,
     met: Array,
     total: Array,
-    signs: Array | None,
+    signs: Array | None,  # see `grouped_signs`
     drawn: Drawn,
     config: GrowthConfig,
     zero: Array,
@@ -76,7 +76,7 @@ def measured_sides(
     if signs is not None:
         assert isinstance(criterion, SimilarityEntropy)
         alike = _alikeness(
-            runs, signs, is_first, is_last, weights, classes, weight, criterion.masked, zero
+            runs, signs, is_first, is_last, weights, classes, weight, criterion, zero
         )
         # Both logarithms natural, as in the source.
         scores = [
@@ -88,47 +88,77 @@ def measured_sides(
     return low, high, whole
 
 
+def grouped_signs(signs: Array) -> Array:
+    """Part the signs of samples, int32 (n_drawn, n_signs), in groups that are summed together.
+
+    So many that a step of a loop has enough to do, so few that the sums stay in a cache. Zeros
+    fill the last group: int32 (n_groups, n_drawn, width).
+    """
+    n_drawn, n_signs = signs.shape
+    n_groups = -(-n_signs // max(1, min(n_signs, _GROUP_CELLS // n_drawn)))
+    width = -(-n_signs // n_groups)
+    padded = jnp.pad(signs, ((0, 0), (0, n_groups * width - n_signs)))
+    return padded.reshape(n_drawn, n_groups, width).swapaxes(0, 1)
+
+
 def _alikeness(
     runs: Runs,
-    signs: Array,  # int32 (n_signs, n_drawn)
+    signs: Array,  # int32 (n_groups, n_drawn, width), see `grouped_signs`
     is_first: Array,
     is_last: Array,
     weights: tuple[Array, Array, Array],
     classes: tuple[Array, Array, Array],
     weight: Array,  # int32 (n_drawn,)
-    masked: bool,
+    criterion: SimilarityEntropy,
     zero: Array,
 ) -> list[Array]:  # float32 in [0, 1]
     """Mean agreement of the classes of a side with its samples."""
+    marks = [take(mark, runs.sample)[:, None] for mark in (is_first, is_last, weight)]
 
-    def products(values: Array) -> tuple[Array, Array, Array]:
-        low_class, all_class, whole_class = runs.sums(is_first * values)
-        last_class, _, _ = runs.sums(is_last * values)
-        low_sum, all_sum, whole_sum = runs.sums(weight * values)
-        high_class, high_sum = all_class - last_class, all_sum - low_sum
-        pairs = (low_class, low_sum), (high_class, high_sum), (whole_class, whole_sum)
+    def products(rows: Array) -> tuple[Array, Array, Array]:  # of the sums of each sign
+        low_class, all_class, whole_class = runs.row_sums(rows * marks[0])
+        last_class, _, _ = runs.row_sums(rows * marks[1])
+        low_sum, all_sum, whole_sum = runs.row_sums(rows * marks[2])
+        pairs = (
+            (low_class, low_sum),
+            (all_class - last_class, all_sum - low_sum),
+            (whole_class, whole_sum),
+        )
         low, high, whole = (
-            product(a.astype(jnp.float32), b.astype(jnp.float32), zero) for a, b in pairs
+            fusion_barrier(zero, product(a.astype(jnp.float32), b.astype(jnp.float32), zero).T)
+            for a, b in pairs
         )
         return low, high, whole
 
-    def add(k, totals):
-        values = lax.dynamic_index_in_dim(signs, k, keepdims=False)
-        totals = jax.tree.map(jnp.add, totals, (products(values), products(jnp.abs(values))))
-        return totals
+    def add_columns(columns: tuple[Array, Array, Array], totals):
+        def add(k, totals):
+            here = [lax.dynamic_index_in_dim(side, k, keepdims=False) for side in columns]
+            return tuple(total + one for total, one in zip(totals, here, strict=True))
 
-    def add_complete(k, totals):
-        values = lax.dynamic_index_in_dim(signs, k, keepdims=False)
-        return jax.tree.map(jnp.add, totals, products(values))
+        return lax.fori_loop(jnp.int32(0), jnp.int32(len(columns[0])), add, totals)
+
+    def rows_of(group: Array) -> Array:  # int32 (n_drawn, width), sorted
+        rows = lax.dynamic_index_in_dim(signs, group, keepdims=False)
+        return fusion_barrier(zero, take(rows, runs.sample))
+
+    def add(group, totals):
+        rows = rows_of(group)
+        return (
+            add_columns(products(rows), totals[0]),
+            add_columns(products(jnp.abs(rows)), totals[1]),
+        )
+
+    def add_complete(group, totals):
+        return add_columns(products(rows_of(group)), totals)
 
     nothing = tuple(jnp.zeros(side.shape, jnp.float32) for side in weights)
-    n_signs = jnp.int32(len(signs))
-    if masked:
-        agreement, compared = lax.fori_loop(jnp.int32(0), n_signs, add, (nothing, nothing))
+    n_groups = jnp.int32(len(signs))
+    if criterion.masked:
+        agreement, compared = lax.fori_loop(jnp.int32(0), n_groups, add, (nothing, nothing))
     else:
-        agreement = lax.fori_loop(jnp.int32(0), n_signs, add_complete, nothing)
+        agreement = lax.fori_loop(jnp.int32(0), n_groups, add_complete, nothing)
         compared = tuple(
-            product(n.astype(jnp.float32), w.astype(jnp.float32), zero) * len(signs)
+            product(n.astype(jnp.float32), w.astype(jnp.float32), zero) * criterion.n_signs
             for n, w in zip(classes, weights, strict=True)
         )
     return [

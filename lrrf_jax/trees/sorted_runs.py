@@ -76,6 +76,22 @@ def running_sum(values: Array, zero: Array) -> Array:
     return (within + before).T.reshape(-1)[: len(values)]
 
 
+def running_row_sums(rows: Array, zero: Array) -> Array:
+    """Sum up to each row; int32 (n, width). In lanes, as `running_sum`, of rows."""
+    n_rows, width = rows.shape
+    if n_rows <= _LANE:
+        return jnp.cumsum(rows, axis=0)
+    lanes = jnp.pad(rows, ((0, -n_rows % _LANE), (0, 0))).reshape(-1, _LANE, width).swapaxes(0, 1)
+
+    def step(total, some):
+        total = total + some
+        return total, total
+
+    last, within = lax.scan(step, jnp.zeros_like(lanes[0]), fusion_barrier(zero, lanes))
+    before = running_row_sums(last, zero) - last
+    return (within + before).swapaxes(0, 1).reshape(-1, width)[:n_rows]
+
+
 class Runs(NamedTuple):
     """Sorted samples, slot after slot."""
 
@@ -94,4 +110,13 @@ class Runs(NamedTuple):
         running = jnp.concatenate([jnp.zeros(1, jnp.int32), running])
         before = take(running, self.start)
         total = take(running, self.end) - before
+        return running[1:] - take(before, self.slot), take(total, self.slot), total[:-1]
+
+    def row_sums(self, rows: Array) -> tuple[Array, Array, Array]:
+        """Sum rows, int32 (n_drawn, width), at their places already, otherwise as `sums`."""
+        running = fusion_barrier(self.zero, running_row_sums(rows, self.zero))
+        running = jnp.concatenate([jnp.zeros_like(running[:1]), running])
+        before = take(running, self.start)
+        total = take(running, self.end) - before
+        before, total = fusion_barrier(self.zero, before, total)
         return running[1:] - take(before, self.slot), take(total, self.slot), total[:-1]

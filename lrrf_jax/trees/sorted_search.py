@@ -16,7 +16,7 @@ from lrrf_jax._typing import Array
 from lrrf_jax.trees.criterion import SimilarityEntropy, SparseClassEntropy
 from lrrf_jax.trees.growth import GrowthConfig, Lottery, Samples
 from lrrf_jax.trees.level_slots import Drawn
-from lrrf_jax.trees.side_entropy import described_shorter, measured_sides
+from lrrf_jax.trees.side_entropy import described_shorter, grouped_signs, measured_sides
 from lrrf_jax.trees.sorted_runs import FeatureOrder, Runs, bin_on_side, running_sum, sort_pairs
 from lrrf_jax.trees.splitter import Split, choose_candidate, edge_at_share
 from lrrf_jax.trees.xla import add_at, fusion_barrier, take
@@ -40,14 +40,14 @@ def search_sorted(
     """Find the best split of every slot, its feature, and the score of the slot unsplit.
 
     Costs two sorts of words and a few passes a candidate; for :class:`SimilarityEntropy` also
-    three running sums for each sign.
+    three running sums of the signs.
     """
     n_slots, n_candidates = lottery.candidates.shape
     slot = jnp.where(drawn.copies > 0, drawn.at, n_slots)
     group = jnp.where(slot < n_slots, drawn.group, len(slot))
     signs = None
     if isinstance(config.criterion, SimilarityEntropy):
-        signs = take(samples.stat, drawn.row)[:, 1:].T
+        signs = grouped_signs(take(samples.stat, drawn.row)[:, 1:])
 
     def search_candidate(k: Array) -> Found:
         feature = lax.dynamic_index_in_dim(lottery.candidates, k, axis=1, keepdims=False)
@@ -97,7 +97,7 @@ def _search_side(
     edge: Array | None,  # int32 (n_slots,), the only threshold to try
     slot: Array,
     group: Array,
-    signs: Array | None,  # int32 (n_signs, n_drawn)
+    signs: Array | None,  # see `grouped_signs`
     drawn: Drawn,
     samples: Samples,
     config: GrowthConfig,

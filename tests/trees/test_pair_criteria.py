@@ -4,14 +4,17 @@ import dataclasses
 import itertools
 import math
 
+import chex
 import numpy as np
 import pytest
 
 from lrrf_jax.learners.forest_config import ForestConfig
 from lrrf_jax.learners.forest_criteria import _dispersion_curve, growth_statistic
+from lrrf_jax.learners.forest_samples import _fit_16_bits
 from lrrf_jax.rankings.mallows import expected_distance
-from lrrf_jax.trees.criterion import SimilarityEntropy
-from lrrf_jax.trees.pair_criterion import curve_shares, read_curve
+from lrrf_jax.trees import side_entropy
+from lrrf_jax.trees.criterion import ClassEntropy, SimilarityEntropy
+from lrrf_jax.trees.pair_criterion import MeanSimilarity, curve_shares, read_curve
 from tests.trees.cases import config_for, features_with_ties, samples_of
 from tests.trees.growing import check, grow
 
@@ -222,6 +225,38 @@ def test_missing_features_take_part_in_the_search_along_sorted_samples():
     assert isinstance(config.criterion, SimilarityEntropy)
     n_split, _ = check(x, samples, thresholds, config, lambda counts: EdiraOracle(y, counts))
     assert n_split > 1
+
+
+@pytest.mark.parametrize("criterion", [slow("dispersion"), "similarity"])
+def test_sums_of_16_bits_passes_and_blocks_do_not_change_a_tree(criterion):
+    x, y = table(7, 0.4)
+    samples, _, config = grown(criterion, x, y, max_depth=4)
+    reference = grow(samples, dataclasses.replace(config, short_sums=False))
+    for change in ({"short_sums": True}, {"histogram_bytes": 1}, {"search_bytes": 1}):
+        other = grow(samples, dataclasses.replace(config, **change))
+        chex.assert_trees_all_equal(other, reference)
+
+
+def test_signs_summed_in_several_groups_do_not_change_a_tree(monkeypatch):
+    x, y = table(8)
+    samples, _, config = grown("edira", x, y, max_depth=2)
+    reference = grow(samples, config)
+    monkeypatch.setattr(side_entropy, "_GROUP_CELLS", 200)
+    # Another program, not the one that was compiled with one group.
+    other = grow(samples, dataclasses.replace(config, search_bytes=1))
+    assert (np.asarray(reference.gain) > 0).any()
+    chex.assert_trees_all_equal(other, reference)
+
+
+@pytest.mark.parametrize(
+    ("n_samples", "largest", "fits"),
+    [(32767, 1, True), (32768, 1, False), (3640, 9, True), (3641, 9, False), (32767, 0, True)],
+)
+def test_sums_of_votes_have_16_bits_only_where_the_largest_fits(n_samples, largest, fits):
+    criterion = MeanSimilarity(3, 0.95)
+    stat = np.array([[0, -largest, 0]], np.int32)
+    assert _fit_16_bits(stat, criterion, n_samples) is fits
+    assert _fit_16_bits(np.array([[2]], np.int32), ClassEntropy(3), n_samples)
 
 
 @pytest.mark.parametrize("splitter", ["width", "frequency"])
