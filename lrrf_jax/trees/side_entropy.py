@@ -116,9 +116,9 @@ def _alikeness(
     marks = [take(mark, runs.sample)[:, None] for mark in (is_first, is_last, weight)]
 
     def products(rows: Array) -> tuple[Array, Array, Array]:  # of the sums of each sign
-        low_class, all_class, whole_class = runs.row_sums(rows * marks[0])
-        last_class, _, _ = runs.row_sums(rows * marks[1])
-        low_sum, all_sum, whole_sum = runs.row_sums(rows * marks[2])
+        low_class, all_class, whole_class = runs.sums_there(rows * marks[0])
+        last_class, _, _ = runs.sums_there(rows * marks[1])
+        low_sum, all_sum, whole_sum = runs.sums_there(rows * marks[2])
         pairs = (
             (low_class, low_sum),
             (all_class - last_class, all_sum - low_sum),

@@ -64,32 +64,20 @@ def sort_pairs(major: Array, minor: Array, n_major: int, n_minor: int) -> tuple[
 
 
 def running_sum(values: Array, zero: Array) -> Array:
-    """Sum up to each place; int32 (n,). In lanes: XLA:CPU does not vectorise ``cumsum``."""
-    lanes = jnp.pad(values, (0, -len(values) % _LANE)).reshape(-1, _LANE).T
+    """Sum up to each place; int32 (n, ...). In lanes: XLA:CPU does not vectorise ``cumsum``."""
+    n_values, *rest = values.shape
+    if n_values <= _LANE:
+        return jnp.cumsum(values, axis=0)
+    lanes = jnp.concatenate([values, jnp.zeros((-n_values % _LANE, *rest), values.dtype)])
+    lanes = lanes.reshape(-1, _LANE, *rest).swapaxes(0, 1)
 
     def step(total, some):
         total = total + some
         return total, total
 
     last, within = lax.scan(step, jnp.zeros_like(lanes[0]), fusion_barrier(zero, lanes))
-    before = jnp.cumsum(last) - last
-    return (within + before).T.reshape(-1)[: len(values)]
-
-
-def running_row_sums(rows: Array, zero: Array) -> Array:
-    """Sum up to each row; int32 (n, width). In lanes, as `running_sum`, of rows."""
-    n_rows, width = rows.shape
-    if n_rows <= _LANE:
-        return jnp.cumsum(rows, axis=0)
-    lanes = jnp.pad(rows, ((0, -n_rows % _LANE), (0, 0))).reshape(-1, _LANE, width).swapaxes(0, 1)
-
-    def step(total, some):
-        total = total + some
-        return total, total
-
-    last, within = lax.scan(step, jnp.zeros_like(lanes[0]), fusion_barrier(zero, lanes))
-    before = running_row_sums(last, zero) - last
-    return (within + before).swapaxes(0, 1).reshape(-1, width)[:n_rows]
+    before = running_sum(last, zero) - last
+    return (within + before).swapaxes(0, 1).reshape(-1, *rest)[:n_values]
 
 
 class Runs(NamedTuple):
@@ -102,19 +90,15 @@ class Runs(NamedTuple):
     zero: Array
 
     def sums(self, values: Array) -> tuple[Array, Array, Array]:
-        """Sum int32 (n_drawn,) values of samples along each slot.
+        """Sum int32 (n_drawn,) values of samples along each slot, see `sums_there`."""
+        return self.sums_there(take(values, self.sample))
+
+    def sums_there(self, values: Array) -> tuple[Array, Array, Array]:
+        """Sum int32 (n_drawn, ...), sorted already, along each slot.
 
         Returns the sums up to and with each place, and of the whole slot, there and by slot.
         """
-        running = running_sum(take(values, self.sample), self.zero)
-        running = jnp.concatenate([jnp.zeros(1, jnp.int32), running])
-        before = take(running, self.start)
-        total = take(running, self.end) - before
-        return running[1:] - take(before, self.slot), take(total, self.slot), total[:-1]
-
-    def row_sums(self, rows: Array) -> tuple[Array, Array, Array]:
-        """Sum rows, int32 (n_drawn, width), at their places already, otherwise as `sums`."""
-        running = fusion_barrier(self.zero, running_row_sums(rows, self.zero))
+        running = fusion_barrier(self.zero, running_sum(values, self.zero))
         running = jnp.concatenate([jnp.zeros_like(running[:1]), running])
         before = take(running, self.start)
         total = take(running, self.end) - before

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from lrrf_jax.trees import side_entropy
-from lrrf_jax.trees.sorted_runs import Runs, running_row_sums, running_sum
+from lrrf_jax.trees.sorted_runs import Runs, running_sum
 
 ZERO = np.int32(0)
 
@@ -14,7 +14,7 @@ ZERO = np.int32(0)
 def test_running_sums_of_values_and_of_rows_are_those_of_numpy(n_rows):
     rows = np.random.default_rng(n_rows).integers(-9, 10, (n_rows, 5)).astype(np.int32)
     wanted = rows.cumsum(0)
-    np.testing.assert_array_equal(jax.jit(running_row_sums)(rows, ZERO), wanted)
+    np.testing.assert_array_equal(jax.jit(running_sum)(rows, ZERO), wanted)
     np.testing.assert_array_equal(jax.jit(running_sum)(rows[:, 0], ZERO), wanted[:, 0])
 
 
@@ -30,7 +30,7 @@ def test_sums_along_each_slot_are_those_of_a_loop_for_values_and_for_rows():
 
     def both(rows):
         runs = Runs(sample, slot, end - sizes, end, ZERO)
-        return runs.sums(rows[:, 0]), runs.row_sums(rows[sample])
+        return runs.sums(rows[:, 0]), runs.sums_there(rows[sample])
 
     values, vectors = jax.jit(both)(rows)
     for place in range(n_drawn):
