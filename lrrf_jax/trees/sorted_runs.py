@@ -90,16 +90,12 @@ class Runs(NamedTuple):
     zero: Array
 
     def sums(self, values: Array) -> tuple[Array, Array, Array]:
-        """Sum int32 (n_drawn,) values of samples along each slot, see `sums_there`."""
-        return self.sums_there(take(values, self.sample))
-
-    def sums_there(self, values: Array) -> tuple[Array, Array, Array]:
-        """Sum int32 (n_drawn, ...), sorted already, along each slot.
+        """Sum int32 (n_drawn,) values of samples along each slot.
 
         Returns the sums up to and with each place, and of the whole slot, there and by slot.
         """
-        running = fusion_barrier(self.zero, running_sum(values, self.zero))
-        running = jnp.concatenate([jnp.zeros_like(running[:1]), running])
+        running = running_sum(take(values, self.sample), self.zero)
+        running = jnp.pad(fusion_barrier(self.zero, running), (1, 0))
         before = take(running, self.start)
         total = take(running, self.end) - before
         before, total = fusion_barrier(self.zero, before, total)

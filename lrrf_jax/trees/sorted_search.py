@@ -16,7 +16,8 @@ from lrrf_jax._typing import Array
 from lrrf_jax.trees.criterion import SimilarityEntropy, SparseClassEntropy
 from lrrf_jax.trees.growth import GrowthConfig, Lottery, Samples
 from lrrf_jax.trees.level_slots import Drawn
-from lrrf_jax.trees.side_entropy import described_shorter, grouped_signs, measured_sides
+from lrrf_jax.trees.likeness import Signs, empty_tables, signs_of_level
+from lrrf_jax.trees.side_entropy import described_shorter, measured_sides
 from lrrf_jax.trees.sorted_runs import FeatureOrder, Runs, bin_on_side, running_sum, sort_pairs
 from lrrf_jax.trees.splitter import Split, choose_candidate, edge_at_share
 from lrrf_jax.trees.xla import add_at, fusion_barrier, take
@@ -40,28 +41,42 @@ def search_sorted(
     """Find the best split of every slot, its feature, and the score of the slot unsplit.
 
     Costs two sorts of words and a few passes a candidate; for :class:`SimilarityEntropy` also
-    three running sums of the signs.
+    sums of the signs, see :mod:`lrrf_jax.trees.likeness`.
     """
     n_slots, n_candidates = lottery.candidates.shape
     slot = jnp.where(drawn.copies > 0, drawn.at, n_slots)
     group = jnp.where(slot < n_slots, drawn.group, len(slot))
-    signs = None
+    signs: Signs | None = None
+    tables: tuple[Array, ...] = ()
     if isinstance(config.criterion, SimilarityEntropy):
-        signs = grouped_signs(take(samples.stat, drawn.row)[:, 1:])
+        rows = take(samples.stat, drawn.row)[:, 1:]
+        signs = signs_of_level(rows, slot, group, drawn, n_slots, config.criterion, samples.zero)
+        tables = empty_tables(signs, config, len(samples.weight))
 
-    def search_candidate(k: Array) -> Found:
+    def search_candidate(tables: tuple[Array, ...], k: Array) -> tuple[tuple[Array, ...], Found]:
         feature = lax.dynamic_index_in_dim(lottery.candidates, k, axis=1, keepdims=False)
         edge = None
         if config.splitter == "random":
             assert lottery.uniform is not None
             uniform = lax.dynamic_index_in_dim(lottery.uniform, k, axis=1, keepdims=False)
             edge = _drawn_edges(bins(k), slot, feature, uniform, samples, config)
-        found = [
-            _search_side(
-                side, order, bins(k), feature, edge, slot, group, signs, drawn, samples, config
+        found = []
+        for side in range(1 + config.has_missing):
+            tables, one = _search_side(
+                side,
+                order,
+                bins(k),
+                feature,
+                edge,
+                slot,
+                group,
+                signs,
+                tables,
+                drawn,
+                samples,
+                config,
             )
-            for side in range(1 + config.has_missing)
-        ]
+            found.append(one)
         best = found[0]
         if config.has_missing:
             # The better; of equals the lower threshold; of these "missing right".
@@ -69,10 +84,11 @@ def search_sorted(
             equal = left.score == right.score
             goes_left = (left.score > right.score) | (equal & (left.edge < right.edge))
             best = jax.tree.map(lambda a, b: jnp.where(goes_left, a, b), *found)
-        return best
+        return tables, best
 
     assert config.splitter in ("best", "random")
-    found = lax.map(search_candidate, jnp.arange(n_candidates, dtype=jnp.int32))
+    candidates = jnp.arange(n_candidates, dtype=jnp.int32)
+    _, found = lax.scan(search_candidate, tables, candidates)
     lanes = Split(*(field.T.reshape(-1) for field in found.split))
     return *choose_candidate(lanes, lottery.candidates), found.parent_score[0]
 
@@ -97,11 +113,12 @@ def _search_side(
     edge: Array | None,  # int32 (n_slots,), the only threshold to try
     slot: Array,
     group: Array,
-    signs: Array | None,  # see `grouped_signs`
+    signs: Signs | None,
+    tables: tuple[Array, ...],  # see `empty_tables`
     drawn: Drawn,
     samples: Samples,
     config: GrowthConfig,
-) -> Found:
+) -> tuple[tuple[Array, ...], Found]:
     """Search with the missing values on one side: last, so left, or first, so right."""
     n_drawn, n_slots, zero = len(slot), len(feature), samples.zero
     assert isinstance(config.criterion, SparseClassEntropy)
@@ -117,9 +134,11 @@ def _search_side(
     sample = fusion_barrier(zero, sample)
     runs = Runs(sample, slot_there, end - sizes, end, zero)
     met, total = _class_counts(side, order, group, feature_of_sample, rank, drawn.weight, zero)
-    low, high, whole = measured_sides(runs, met, total, signs, drawn, config, zero)
-
     value = take(bin_on_side(bin_, side, config), sample)
+    tables, (low, high, whole) = measured_sides(
+        runs, met, total, signs, value, tables, drawn, config, zero
+    )
+
     following = jnp.pad(value[1:], (0, 1))
     parts = (jnp.pad(slot_there[1:], (0, 1), constant_values=-1) == slot_there) & (
         following > value
@@ -145,7 +164,7 @@ def _search_side(
     if edge is None:
         edge = jnp.clip(take(value, place) - side, 0, config.n_bins - 2)
     missing_left = jnp.full(n_slots, side == 0 and config.has_missing)
-    return Found(Split(best, edge, missing_left), whole.score)
+    return tables, Found(Split(best, edge, missing_left), whole.score)
 
 
 def _class_counts(

@@ -12,7 +12,7 @@ from lrrf_jax.learners.forest_config import ForestConfig
 from lrrf_jax.learners.forest_criteria import _dispersion_curve, growth_statistic
 from lrrf_jax.learners.forest_samples import _fit_16_bits
 from lrrf_jax.rankings.mallows import expected_distance
-from lrrf_jax.trees import side_entropy
+from lrrf_jax.trees import likeness
 from lrrf_jax.trees.criterion import ClassEntropy, SimilarityEntropy
 from lrrf_jax.trees.pair_criterion import MeanSimilarity, curve_shares, read_curve
 from tests.trees.cases import config_for, features_with_ties, samples_of
@@ -237,13 +237,13 @@ def test_sums_of_16_bits_passes_and_blocks_do_not_change_a_tree(criterion):
         chex.assert_trees_all_equal(other, reference)
 
 
-def test_signs_summed_in_several_groups_do_not_change_a_tree(monkeypatch):
+def test_signs_summed_in_groups_chunks_and_16_bits_do_not_change_a_tree(monkeypatch):
     x, y = table(8)
     samples, _, config = grown("edira", x, y, max_depth=2)
     reference = grow(samples, config)
-    monkeypatch.setattr(side_entropy, "_GROUP_CELLS", 200)
-    # Another program, not the one that was compiled with one group.
-    other = grow(samples, dataclasses.replace(config, search_bytes=1))
+    monkeypatch.setattr(likeness, "_MOST_WIDTH", 4)
+    monkeypatch.setattr(likeness, "_CHUNK", 16)
+    other = grow(samples, dataclasses.replace(config, short_sums=True))
     assert (np.asarray(reference.gain) > 0).any()
     chex.assert_trees_all_equal(other, reference)
 
