@@ -20,6 +20,7 @@ from lrrf_jax.trees import mesh
 from lrrf_jax.trees.ensemble import LeafValue, Trees, drawn_capacity, grow_numbered
 from lrrf_jax.trees.forest import Forest
 from lrrf_jax.trees.growth import GrowthConfig, Samples
+from lrrf_jax.trees.level_plan import level_nodes
 from lrrf_jax.trees.xla import COMPILER_OPTIONS
 
 # Rows that trees grow on together, where a cache has to hold them; elsewhere memory decides.
@@ -168,13 +169,15 @@ def _without_padding(
 def _tree_bytes(samples: Samples, config: GrowthConfig) -> int:
     """Estimate the memory for a tree in work: its histograms, and what goes with each row."""
     n_stats = getattr(config.criterion, "n_stats", 1)
-    n_nodes = min(2 ** (config.max_depth - 1), samples.weight.shape[0] // 2)
-    histograms = 4 * config.n_bins * config.n_candidates * n_stats * n_nodes
+    n_drawn = drawn_capacity(samples.weight.shape[0], config.bootstrap)
+    kinds = level_nodes(config, samples.weight.shape[0], n_drawn)
+    lanes = [(n_nodes * config.n_candidates, n_bins) for n_nodes, n_bins in kinds]
+    histograms = 4 * n_stats * max(n_lanes * n_bins for n_lanes, n_bins in lanes)
+    ranks = config.n_bins * max((n_lanes for n_lanes, _ in lanes[1:]), default=0)
     # As XLA:CPU says of programs for 200,000 rows, to within a half: two copies of the
     # statistics, places, nodes, keys.
     n_columns = math.prod(samples.stat.shape[1:]) + samples.leaf_stat.shape[1]
-    n_drawn = drawn_capacity(samples.weight.shape[0], config.bootstrap)
-    return min(histograms, config.histogram_bytes) + n_drawn * (64 + 8 * n_columns)
+    return min(histograms + ranks, config.histogram_bytes) + n_drawn * (64 + 8 * n_columns)
 
 
 def _trees_at_once(samples: Samples, config: GrowthConfig, n_trees: int) -> int:

@@ -21,7 +21,8 @@ from jax import lax
 from lrrf_jax._typing import Array
 from lrrf_jax.trees.criterion import ClassEntropy, SparseClassEntropy
 from lrrf_jax.trees.growth import Draw, GrowthConfig, Lottery, Samples, Splits
-from lrrf_jax.trees.level_search import Plan, make_plan, search_level
+from lrrf_jax.trees.level_plan import Plan, Room, make_plan
+from lrrf_jax.trees.level_search import search_level
 from lrrf_jax.trees.level_slots import Drawn, Nodes, class_in_stage, open_slots
 from lrrf_jax.trees.sample_bins import SampleBins, bin_of_feature, fetch_bins
 from lrrf_jax.trees.sorted_runs import FeatureOrder, sort_samples
@@ -36,7 +37,7 @@ class _Level(NamedTuple):
     node: Array  # int32 (n_drawn,), number of each sample's node within the level
     drawn: Drawn  # in places
     places: Nodes  # (2 n_slots,), children of the slots of the level above
-    table: Array  # (layout.size,), all 0: the room that histograms are summed in
+    room: Room  # all 0
     splits: Splits  # level after level, n_trees (2**max_depth - 1) nodes in all
 
 
@@ -55,7 +56,7 @@ def grow_trees(
     """
     depth, n_trees = config.max_depth, len(lottery.candidates)
     n_nodes = n_trees * (2**depth - 1)
-    plan = make_plan(config, n_trees, samples.weight.shape[0])
+    plan = make_plan(config, n_trees, samples.weight.shape[0], len(draw.row) // n_trees)
     n_places = max(2 * plan.n_slots, n_trees)
     place = jnp.arange(n_places, dtype=jnp.int32)
     level = _Level(
@@ -63,7 +64,7 @@ def grow_trees(
         node=draw.tree,
         drawn=_drawn(samples, draw, config),
         places=Nodes(number=place, exists=place < n_trees, stage=jnp.zeros_like(place)),
-        table=plan.empty_table,
+        room=plan.empty_room,
         splits=Splits(
             feature=jnp.zeros(n_nodes, jnp.int32),
             edge=jnp.full(n_nodes, config.n_bins - 1, jnp.int32),
@@ -129,15 +130,15 @@ def _grow_level(
     config: GrowthConfig,
     plan: Plan,
 ) -> _Level:
-    nodes, drawn = open_slots(level.places, level.drawn, samples, config, plan.n_slots)
+    nodes, drawn = open_slots(level.places, level.drawn, samples, config, plan)
     number = plan.n_trees * ((jnp.int32(1) << level.depth) - 1) + nodes.number
-    table, found = search_level(
-        level.table,
+    room, found = search_level(
+        level.room,
         jax.tree.map(lambda field: field.at[number].get(mode="clip"), lottery),
         drawn,
         sample_bins,
         order,
-        nodes.exists.sum(dtype=jnp.int32),
+        nodes.exists,
         samples,
         config,
         plan,
@@ -166,7 +167,7 @@ def _grow_level(
         node=2 * level.node + right,
         drawn=drawn,
         places=jax.tree.map(lambda field: jnp.pad(field, (0, n_more)), places),
-        table=table,
+        room=room,
         splits=splits,
     )
 

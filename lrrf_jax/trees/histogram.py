@@ -58,7 +58,19 @@ def block_of(table: Array, block: Array, layout: Layout, zero: Array) -> Array:
     return fusion_barrier(zero, part.swapaxes(1, 2) if layout.rows else part)
 
 
-def _first_cell(slot: Array, layout: Layout, bin_size: int) -> Array:
+def clear_block(
+    table: Array,
+    block: Array,
+    layout: Layout,
+    after: Array,  # int32 (...), not negative
+) -> Array:
+    """Set a block to 0, but not before ``after`` is known: XLA would copy what it still reads."""
+    cell = block * layout.block_size + jnp.minimum(after.min(), 0)
+    nothing = jnp.zeros(layout.block_size, layout.dtype)
+    return lax.dynamic_update_slice_in_dim(table, nothing, cell, 0)
+
+
+def first_cell(slot: Array, layout: Layout, bin_size: int) -> Array:
     """Cell, or row, of bin 0 and the first candidate of each sample; int32 (n_drawn,)."""
     bits = layout.block_nodes.bit_length() - 1
     block, node = slot >> bits, slot & layout.block_nodes - 1
@@ -76,7 +88,7 @@ def add_classes(
 ) -> Array:  # (layout.size,)
     """Add each sample's weight to one component: one update a sample and candidate."""
     bin_size = layout.n_stats * layout.n_lanes
-    first = _first_cell(slot, layout, bin_size) + component * layout.n_lanes
+    first = first_cell(slot, layout, bin_size) + component * layout.n_lanes
     first, weight = fusion_barrier(zero, first, weight.astype(layout.dtype))
 
     def add_candidate(k, table):
@@ -94,7 +106,7 @@ def add_vectors(
     zero: Array,
 ) -> Array:  # int32 (layout.size,)
     """Add each sample's whole vector: one update of ``n_stats`` cells a sample and candidate."""
-    first = _first_cell(slot, layout, layout.n_lanes)
+    first = first_cell(slot, layout, layout.n_lanes)
     first, stat = fusion_barrier(zero, first, stat.astype(layout.dtype))
 
     def add_candidate(k, rows):

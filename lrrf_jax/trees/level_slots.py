@@ -13,6 +13,7 @@ from jax import lax
 from lrrf_jax._typing import Array
 from lrrf_jax.trees.criterion import ClassEntropy, SparseClassEntropy, VectorCriterion
 from lrrf_jax.trees.growth import GrowthConfig, Samples
+from lrrf_jax.trees.level_plan import Plan
 from lrrf_jax.trees.xla import add_at, fusion_barrier, take
 
 
@@ -43,17 +44,17 @@ def class_in_stage(row: Array, stage: Array, samples: Samples, criterion: ClassE
 
 
 def open_slots(
-    places: Nodes, drawn: Drawn, samples: Samples, config: GrowthConfig, n_slots: int
-) -> tuple[Nodes, Drawn]:  # nodes (n_slots,), in the order of their places
+    places: Nodes, drawn: Drawn, samples: Samples, config: GrowthConfig, plan: Plan
+) -> tuple[Nodes, Drawn]:  # nodes (n_slots,), those of each kind in the order of their places
     """Open a slot for each place that may be split; ``drawn.at`` goes from places to slots."""
     count, agree, stage, label = _examine(places, drawn, samples, config)
     opens = places.exists & ~agree & (count >= config.min_samples_split)
-    slot_of_place = jnp.cumsum(opens.astype(jnp.int32)) - 1
-    written = jnp.where(opens, slot_of_place, n_slots)
-    nothing = jnp.zeros(n_slots, jnp.int32)
+    slot_of_place, exists = _number_slots(opens, drawn, plan)
+    written = jnp.where(opens, slot_of_place, plan.n_slots)
+    nothing = jnp.zeros(plan.n_slots, jnp.int32)
     nodes = Nodes(
         number=nothing.at[written].set(places.number, mode="drop"),
-        exists=jnp.arange(n_slots, dtype=jnp.int32) < opens.sum(dtype=jnp.int32),
+        exists=exists,
         stage=nothing.at[written].set(stage, mode="drop"),
     )
     slot_of_place = fusion_barrier(samples.zero, jnp.where(opens, slot_of_place, -1))
@@ -65,6 +66,28 @@ def open_slots(
         weight=jnp.where(inside, drawn.weight, 0),
         label=label,
     )
+
+
+def _number_slots(
+    opens: Array,  # bool (n_places,)
+    drawn: Drawn,  # in places
+    plan: Plan,
+) -> tuple[Array, Array]:  # int32 (n_places,), whatever where none opens; bool (n_slots,)
+    """Give each slot that opens a number, from the first of its kind; also say which exist."""
+    parts = [opens]
+    if len(plan.kinds) > 1:
+        nothing = jnp.zeros(len(opens), jnp.int32)
+        n_rows = add_at(nothing, drawn.at, (drawn.copies > 0).astype(jnp.int32))
+        for kind in plan.kinds[1:]:
+            few = n_rows <= kind.most_rows
+            parts[-1:] = [parts[-1] & ~few, parts[-1] & few]
+    number, exists = None, []
+    for part, kind in zip(parts, plan.kinds, strict=True):
+        own = jnp.cumsum(part.astype(jnp.int32)) + (kind.first - 1)
+        number = own if number is None else jnp.where(part, own, number)
+        exists.append(jnp.arange(kind.n_slots, dtype=jnp.int32) < part.sum(dtype=jnp.int32))
+    assert number is not None
+    return number, jnp.concatenate(exists)
 
 
 def _examine(

@@ -75,6 +75,23 @@ def _first_largest(score: Array) -> tuple[Array, Array]:  # float32, int32 (n_la
     return score[0], place[0]
 
 
+def _largest_of_ranks(
+    score: Array,  # float32 (n_ranks, n_lanes), at most 32 ranks
+    ranks: Array,  # uint8 (n_bins, n_lanes), rank of each bin
+) -> tuple[Array, Array, Array]:  # float32, int32, int32 (n_lanes,)
+    """Largest entry of each column, the bin that holds it, and its rank.
+
+    Bins of a rank tie, and the bin is the one that :func:`_first_largest` takes among all bins.
+    """
+    largest, _ = _first_largest(score)
+    bit = jnp.uint32(1) << jnp.arange(len(score), dtype=jnp.uint32)[:, None]
+    holders = jnp.where(score == largest, bit, 0).sum(0, dtype=jnp.uint32)
+    holds = (holders >> ranks.astype(jnp.uint32) & 1) > 0
+    _, edge = _first_largest(jnp.where(holds, jnp.float32(0), -jnp.inf))
+    rank = jnp.take_along_axis(ranks, edge[None], axis=0)[0].astype(jnp.int32)
+    return largest, edge, rank
+
+
 def best_split(
     histogram: Array,  # int32 (n_bins, n_stats, width)
     evaluate: Evaluate,
@@ -82,19 +99,27 @@ def best_split(
     has_missing: bool,
     min_leaf: int,
     zero: Array,
+    ranks: Array | None = None,  # uint8 (n_all_bins, n_lanes), where those of the histogram are
 ) -> Split:  # each (n_lanes,)
     """Try every threshold of every lane. O(n_bins n_stats width)."""
+
+    def largest(score):
+        if ranks is not None:
+            return _largest_of_ranks(score, ranks[:-1] if has_missing else ranks)
+        score, edge = _first_largest(score)
+        return score, edge, edge
+
     right, total = running_sums(histogram, zero)
     if not has_missing:
         score = fusion_barrier(zero, _allowed_score(right, total, evaluate, min_leaf))
-        score, edge = _first_largest(score)
+        score, edge, _ = largest(score)
         return Split(score, edge, jnp.zeros(len(edge), bool))
     right = right[:-1]
     score_left = _allowed_score(right, total, evaluate, min_leaf)
     score_right = _allowed_score(right + histogram[-1], total, evaluate, min_leaf)
     score_left, score_right = fusion_barrier(zero, score_left, score_right)
-    score, edge = _first_largest(jnp.maximum(score_left, score_right))
-    missing_left = jnp.take_along_axis(score_left > score_right, edge[None], axis=0)[0]
+    score, edge, place = largest(jnp.maximum(score_left, score_right))
+    missing_left = jnp.take_along_axis(score_left > score_right, place[None], axis=0)[0]
     return Split(score, edge, missing_left)
 
 
