@@ -177,7 +177,11 @@ def _tree_bytes(samples: Samples, config: GrowthConfig) -> int:
     # As XLA:CPU says of programs for 200,000 rows, to within a half: two copies of the
     # statistics, places, nodes, keys.
     n_columns = math.prod(samples.stat.shape[1:]) + samples.leaf_stat.shape[1]
-    return min(histograms + ranks, config.histogram_bytes) + n_drawn * (64 + 8 * n_columns)
+    tables = min(histograms + ranks, config.histogram_bytes)
+    if config.splitter == "frequency":
+        # Samples are counted by bin in the same room.
+        tables = max(tables, 4 * config.n_bins * kinds[0][0])
+    return tables + n_drawn * (64 + 8 * n_columns)
 
 
 def _trees_at_once(samples: Samples, config: GrowthConfig, n_trees: int) -> int:

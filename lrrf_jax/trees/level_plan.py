@@ -14,6 +14,8 @@ from lrrf_jax.trees.criterion import SparseClassEntropy, VectorCriterion
 from lrrf_jax.trees.growth import GrowthConfig
 from lrrf_jax.trees.histogram import Layout
 
+_MOST_OCCUPANCY_LANES = 128  # of a block: the upper levels of a tree use few
+
 
 class SlotKind(NamedTuple):
     """Slots that are searched alike: in passes over the samples, each of blocks."""
@@ -38,6 +40,7 @@ class Plan(NamedTuple):
 
     n_trees: int
     kinds: tuple[SlotKind, ...]  # those of nodes of many rows first
+    occupancy: Layout | None  # for few thresholds a feature: the bins that they are chosen by
 
     @property
     def n_slots(self) -> int:
@@ -50,7 +53,10 @@ class Plan(NamedTuple):
         layouts = [kind.layout for kind in self.kinds if kind.layout is not None]
         if not layouts:
             return Room(jnp.zeros(0, jnp.int32), None)
-        table = jnp.zeros(max(layout.size for layout in layouts), layouts[0].dtype)
+        size, n_stats = max(layout.size for layout in layouts), layouts[0].n_stats
+        if self.occupancy is not None:  # in turn in the same table, which is of whole rows
+            size = max(size, -(-self.occupancy.size // n_stats) * n_stats)
+        table = jnp.zeros(size, layouts[0].dtype)
         n_ranks = max(0 if kind.ranks is None else kind.ranks.size for kind in self.kinds)
         return Room(table, jnp.zeros(n_ranks, jnp.uint8) if n_ranks else None)
 
@@ -61,7 +67,10 @@ def make_plan(config: GrowthConfig, n_trees: int, n_samples: int, n_drawn: int) 
     for n_nodes, n_bins in level_nodes(config, n_samples, n_drawn):
         first = sum(kind.n_slots for kind in kinds)
         kinds.append(_slot_kind(config, first, n_trees * n_nodes, n_bins))
-    return Plan(n_trees, tuple(kinds))
+    occupancy, layout = None, kinds[0].layout
+    if config.splitter != "best" and layout is not None:
+        occupancy = occupancy_layout(config, kinds[0].n_slots, layout.dtype)
+    return Plan(n_trees, tuple(kinds), occupancy)
 
 
 def level_nodes(config: GrowthConfig, n_samples: int, n_drawn: int) -> list[tuple[int, int]]:
@@ -73,7 +82,9 @@ def level_nodes(config: GrowthConfig, n_samples: int, n_drawn: int) -> list[tupl
     deepest = 2 ** (config.max_depth - 1)
     n_nodes = min(deepest, max(1, n_samples // max(2, config.min_samples_split)))
     kinds, n_bins = [], config.n_bins
-    if isinstance(config.criterion, VectorCriterion) and config.splitter == "best":
+    if config.splitter != "best":
+        return [(n_nodes, n_parts(config))]
+    if isinstance(config.criterion, VectorCriterion):
         for fewer in config.compact_bins:
             few = _most_rows(config, fewer)
             many = config.min_samples_split <= few and n_drawn < deepest * few
@@ -96,10 +107,11 @@ def _slot_kind(config: GrowthConfig, first: int, n_slots: int, n_bins: int) -> S
     dtype: Any = jnp.int32
     if config.short_sums:
         dtype = jnp.int16 if rows else jnp.uint16
-    compact = n_bins < config.n_bins
+    few_cuts = config.splitter != "best"
+    compact = n_bins < config.n_bins and not few_cuts
     one_node = n_bins * n_stats * config.n_candidates * jnp.dtype(dtype).itemsize
     # Rows are turned in blocks, faster with more lanes, though less of that stays in the cache.
-    search_bytes = config.search_bytes * (4 if rows else 1)
+    search_bytes = config.search_bytes * (4 if rows and not few_cuts else 1)
     block_nodes = _floor_power_of_two(max(1, min(n_slots, search_bytes // one_node)))
     n_blocks = -(-n_slots // block_nodes)
     one_node += compact * config.n_bins * config.n_candidates
@@ -112,6 +124,22 @@ def _slot_kind(config: GrowthConfig, first: int, n_slots: int, n_bins: int) -> S
         return SlotKind(first, n_slots, n_passes, layout)
     ranks = rank_layout(layout, config.n_bins)
     return SlotKind(first, n_slots, n_passes, layout, ranks, _most_rows(config, n_bins))
+
+
+def n_parts(config: GrowthConfig) -> int:
+    """Bins of a table for few thresholds a feature, see :mod:`lrrf_jax.trees.few_cuts`."""
+    return config.n_cuts + 1 + config.has_missing
+
+
+def occupancy_layout(config: GrowthConfig, n_slots: int, dtype: Any) -> Layout:
+    """Shape of the table that counts samples by slot and bin, for one candidate at a time.
+
+    Only "frequency" counts; the others go by the same blocks of slots.
+    """
+    n_bins = config.n_bins if config.splitter == "frequency" else 1
+    most = max(1, min(_MOST_OCCUPANCY_LANES, config.search_bytes // (4 * n_bins), n_slots))
+    lanes = 1 << (most.bit_length() - 1)
+    return Layout(-(-n_slots // lanes), n_bins, 1, lanes, 1, dtype)
 
 
 def _floor_power_of_two(number: int) -> int:

@@ -14,6 +14,7 @@ from jax import lax
 from lrrf_jax._typing import Array
 from lrrf_jax.trees.compact_bins import rank_bins, rank_lookup
 from lrrf_jax.trees.criterion import SparseClassEntropy, VectorCriterion
+from lrrf_jax.trees.few_cuts import choose_edges, part_lookup
 from lrrf_jax.trees.growth import GrowthConfig, Lottery, Samples, Splits
 from lrrf_jax.trees.histogram import Layout, add_classes, add_vectors, block_of, clear_block
 from lrrf_jax.trees.level_plan import Plan, Room, SlotKind
@@ -54,9 +55,19 @@ def search_level(
     zeros = jnp.zeros(plan.n_slots, jnp.int32)
     gain = jnp.full(plan.n_slots, -jnp.inf, jnp.float32)
     carry = room, _packed(Splits(zeros, zeros, zeros.astype(bool), gain))
+    edges = None
+    if plan.occupancy is not None:
+        n_used, layout = exists.sum(dtype=jnp.int32), plan.occupancy
+        table, edges = choose_edges(
+            room.table, bins, lottery, drawn, n_used, samples, config, layout
+        )
+        carry = room._replace(table=table), carry[1]
+        bins = part_lookup(bins, drawn.at, edges, config)
     for kind in plan.kinds:
         n_used = exists[kind.first : kind.first + kind.n_slots].sum(dtype=jnp.int32)
-        carry = _search_kind(carry, kind, n_used, bins, lottery, drawn, samples, config, plan)
+        carry = _search_kind(
+            carry, kind, n_used, bins, edges, lottery, drawn, samples, config, plan
+        )
     room, found = carry
     gain = lax.bitcast_convert_type(found[3], jnp.float32)
     return room, Splits(found[_FEATURE], found[_EDGE], found[2].astype(bool), gain)
@@ -67,6 +78,7 @@ def _search_kind(
     kind: SlotKind,
     n_used: Array,  # int32 (), slots that hold a node
     bins: Callable[[Array], Array],
+    edges: Array | None,  # int32 (n_cuts, n_candidates, at least n_slots), where not all are tried
     lottery: Lottery,
     drawn: Drawn,
     samples: Samples,
@@ -96,7 +108,10 @@ def _search_kind(
             part, ranks = block_of(table, block, layout, zero), None
             if kind.ranks is not None:
                 ranks = block_of(all_ranks, block, kind.ranks, zero)[:, 0]
-            result = _packed(_search_block(part, ranks, these, samples, config))
+            tried = None
+            if edges is not None:
+                tried = lax.dynamic_slice_in_dim(edges, start, block_nodes, axis=2)
+            result = _packed(_search_block(part, ranks, these, tried, samples, config))
             found = lax.dynamic_update_slice_in_dim(found, result, start, 1)
             # Clearing what was used costs less than new room for every level.
             table = clear_block(table, block, layout, result[_FEATURE])
@@ -170,6 +185,7 @@ def _search_block(
     table: Array,  # (n_bins, n_stats, n_lanes)
     ranks: Array | None,  # uint8 (config.n_bins, n_lanes), where the table has fewer bins
     lottery: Lottery,  # of the nodes of the block
+    edges: Array | None,  # int32 (n_cuts, n_candidates, n_nodes), where not all are tried
     samples: Samples,
     config: GrowthConfig,
 ) -> Splits:
@@ -181,7 +197,7 @@ def _search_block(
         score = criterion.score(right, zero) + criterion.score(left, zero)
         return score, criterion.count(right), criterion.count(left)
 
-    best, feature = _best_of_node(table, ranks, evaluate, lottery, samples, config)
+    best, feature = _best_of_node(table, ranks, evaluate, lottery, edges, samples.zero, config)
     # Every candidate counts the same samples.
     total = table[:, :, :: config.n_candidates].sum(0, dtype=table.dtype)
     parent_score = criterion.score(total, zero)
@@ -201,30 +217,16 @@ def _best_of_node(
     ranks: Array | None,
     evaluate: Evaluate,
     lottery: Lottery,
-    samples: Samples,
+    edges: Array | None,
+    zero: Array,
     config: GrowthConfig,
 ) -> tuple[Split, Array]:
-    candidates = lottery.candidates
-    if config.splitter == "best":
+    has_missing, min_leaf = config.has_missing, config.min_samples_leaf
+    if edges is None:
         lanes = best_split(
-            table,
-            evaluate,
-            has_missing=config.has_missing,
-            min_leaf=config.min_samples_leaf,
-            zero=samples.zero,
-            ranks=ranks,
+            table, evaluate, has_missing=has_missing, min_leaf=min_leaf, zero=zero, ranks=ranks
         )
     else:
-        assert not isinstance(config.criterion, SparseClassEntropy)
-        lanes = few_splits(
-            table,
-            config.criterion.count(table),
-            evaluate,
-            samples.thresholds[candidates.reshape(-1)],
-            None if lottery.uniform is None else lottery.uniform.reshape(-1),
-            splitter=config.splitter,
-            n_cuts=config.n_cuts,
-            has_missing=config.has_missing,
-            min_leaf=config.min_samples_leaf,
-        )
-    return choose_candidate(lanes, candidates)
+        of_lanes = edges.swapaxes(1, 2).reshape(len(edges), -1)
+        lanes = few_splits(table, evaluate, of_lanes, has_missing=has_missing, min_leaf=min_leaf)
+    return choose_candidate(lanes, lottery.candidates)

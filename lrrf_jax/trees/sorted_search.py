@@ -14,6 +14,7 @@ from jax import lax
 
 from lrrf_jax._typing import Array
 from lrrf_jax.trees.criterion import SimilarityEntropy, SparseClassEntropy
+from lrrf_jax.trees.few_cuts import parting_range
 from lrrf_jax.trees.growth import GrowthConfig, Lottery, Samples
 from lrrf_jax.trees.level_slots import Drawn
 from lrrf_jax.trees.likeness import Signs, empty_tables, signs_of_level
@@ -96,13 +97,11 @@ def search_sorted(
 def _drawn_edges(
     bin_: Array, slot: Array, feature: Array, uniform: Array, samples: Samples, config: GrowthConfig
 ) -> Array:  # int32 (n_slots,)
-    """Draw one threshold for each slot, see :func:`lrrf_jax.trees.splitter.few_splits`."""
+    """Draw one threshold for each slot, see :func:`lrrf_jax.trees.few_cuts.choose_edges`."""
     n_slots = len(feature)
-    known = jnp.where(bin_ < config.n_bins - config.has_missing, slot, n_slots)
-    first = jnp.full(n_slots, config.n_bins, jnp.int32).at[known].min(bin_, mode="drop")
-    last = jnp.full(n_slots, -1, jnp.int32).at[known].max(bin_, mode="drop") - 1
-    first = jnp.where(last < -1, 0, first)
-    return edge_at_share(first, last, samples.thresholds[feature], uniform)
+    first, last = parting_range(bin_, slot, slot < n_slots, n_slots + 1, config)
+    first, last = first[:-1], last[:-1]
+    return edge_at_share(first, last, feature, samples.thresholds, uniform, samples.zero)
 
 
 def _search_side(

@@ -5,7 +5,6 @@ values are missing, the last bin holds them, and each threshold is tried with th
 side. Ties go to the first candidate, then to the lower threshold, then to "missing right".
 """
 
-import functools
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -14,7 +13,8 @@ import jax.numpy as jnp
 from jax import lax
 
 from lrrf_jax._typing import Array
-from lrrf_jax.trees.xla import fusion_barrier
+from lrrf_jax.trees.criterion import product
+from lrrf_jax.trees.xla import fusion_barrier, take
 
 # Sums of the right child and of the node, int32 (..., n_stats, width) and (n_stats, width) ->
 # (purity score of both children, samples right, samples left), each (..., n_lanes).
@@ -123,124 +123,102 @@ def best_split(
     return Split(score, edge, missing_left)
 
 
-def try_edge(
-    histogram: Array,  # int32 (n_bins, n_stats, n_lanes)
+def few_splits(
+    parts: Array,  # int32 (n_parts, n_stats, n_lanes), see :mod:`lrrf_jax.trees.few_cuts`
     evaluate: Evaluate,
-    edge: Array,  # int32 (n_lanes,)
+    edges: Array,  # int32 (n_cuts, n_lanes), rising: the thresholds between the parts
     *,
     has_missing: bool,
     min_leaf: int,
 ) -> Split:  # each (n_lanes,)
-    """Try one threshold a lane."""
-    n_bins = len(histogram)
-    below = jnp.arange(n_bins, dtype=jnp.int32)[:, None, None] <= edge
-    if has_missing:
-        below = below & (jnp.arange(n_bins) < n_bins - 1)[:, None, None]
-    right, total = jnp.where(below, histogram, 0).sum(0), histogram.sum(0)
-    score_right = _allowed_score(right, total, evaluate, min_leaf)
-    if not has_missing:
-        return Split(score_right, edge, jnp.zeros(len(edge), bool))
-    score_left = score_right
-    score_right = _allowed_score(right + histogram[-1], total, evaluate, min_leaf)
-    return Split(jnp.maximum(score_left, score_right), edge, score_left > score_right)
-
-
-def parting_edges(
-    occupancy: Array,  # int32 (n_bins, n_lanes), samples in each bin
-    has_missing: bool,
-) -> tuple[Array, Array]:  # int32 (n_lanes,) each
-    """First and last threshold that parts the known values of each lane.
-
-    Where they share a bin the last is before the first.
-    """
-    known = (occupancy[: len(occupancy) - has_missing] > 0).astype(jnp.int32)
-    first = jnp.argmax(known, axis=0).astype(jnp.int32)
-    return first, jnp.int32(len(known) - 2) - jnp.argmax(known[::-1], axis=0).astype(jnp.int32)
+    """Try the few thresholds of each lane."""
+    total = parts.sum(0, dtype=parts.dtype)
+    best = None
+    for cut, edge in enumerate(edges):
+        right = parts[: cut + 1].sum(0, dtype=parts.dtype)
+        score = _allowed_score(right, total, evaluate, min_leaf)
+        missing_left = jnp.zeros(len(edge), bool)
+        if has_missing:
+            score_right = _allowed_score(right + parts[-1], total, evaluate, min_leaf)
+            score, missing_left = jnp.maximum(score, score_right), score > score_right
+        split = Split(score, edge, missing_left)
+        if best is None:
+            best = split
+        else:
+            better = split.score > best.score
+            best = jax.tree.map(lambda a, b, better=better: jnp.where(better, b, a), best, split)
+    assert best is not None
+    return best
 
 
 def edge_at_share(
-    first: Array,  # int32 (n_lanes,), see `parting_edges`
+    first: Array,  # int32 (n_lanes,), see `parting_range`
     last: Array,
-    thresholds: Array,  # float32 (n_lanes, n_bins - 1), those of each lane's feature
+    feature: Array,  # int32 (n_lanes,)
+    thresholds: Array,  # float32 (n_features, n_bins - 1), rising
     share: Array | float,  # float32 (n_lanes,), in [0, 1]
+    zero: Array,
 ) -> Array:  # int32 (n_lanes,)
     """Threshold nearest to the value at a share of the way from the first to the last that part.
 
-    A lane whose known values share a bin can only part them from the missing ones.
+    The lower of two as near. A lane whose known values share a bin can only part them from the
+    missing ones. O(n_lanes log n_bins).
     """
     n_edges = thresholds.shape[1]
-    thresholds = jnp.clip(thresholds, -_HUGE, _HUGE)  # keep -inf and padding out of differences
+    flat, row = thresholds.reshape(-1), feature * n_edges
 
-    def threshold_at(edge):
-        edge = jnp.clip(edge, 0, n_edges - 1)[:, None]
-        return jnp.take_along_axis(thresholds, edge, axis=1)[:, 0]
+    def value(edge):  # -inf and padding are kept out of differences
+        return jnp.clip(take(flat, row + edge), -_HUGE, _HUGE)
 
-    wanted = threshold_at(first) * (1 - share) + threshold_at(last) * share
-    edges = jnp.arange(n_edges, dtype=jnp.int32)
-    between = (edges >= first[:, None]) & (edges <= last[:, None])
-    distance = jnp.where(between, jnp.abs(thresholds - wanted[:, None]), jnp.inf)
-    edge = jnp.argmin(distance, axis=1).astype(jnp.int32)
+    def lowest(low, high, holds):  # edge where it holds, as it then does up to high; else high
+        def halve(_, ends):
+            low, high = ends
+            middle = (low + high) >> 1
+            found = holds(middle)
+            above = jnp.minimum(middle + 1, high)
+            return jnp.where(found, low, above), jnp.where(found, middle, high)
+
+        n_steps = jnp.int32(n_edges.bit_length())
+        return lax.fori_loop(jnp.int32(0), n_steps, halve, (low, high))[1]
+
+    low, high = (jnp.clip(edge, 0, n_edges - 1) for edge in (first, last))
+    wanted = fusion_barrier(zero, value(low) * (1 - share) + value(high) * share)
+    above = lowest(low, high, lambda edge: value(edge) >= wanted)
+    below = jnp.maximum(above - 1, low)
+    # Thresholds so near to each other that their distances are rounded to the same are as near.
+    off = fusion_barrier(zero, jnp.abs(value(below) - wanted))
+    nearest = lowest(low, below, lambda edge: jnp.abs(value(edge) - wanted) <= off)
+    edge = jnp.where(jnp.abs(value(above) - wanted) < off, above, nearest)
     return jnp.where(last < first, jnp.maximum(first - 1, 0), edge)
 
 
 def edge_at_quantile(
-    occupancy: Array,  # int32 (n_bins, n_lanes), samples in each bin
+    occupancy: Array,  # integers (n_bins, n_lanes), samples in each bin, n_bins a multiple of 8
     share: float,
     has_missing: bool,
+    zero: Array,
 ) -> Array:  # int32 (n_lanes,)
     """Threshold below which the share of the known samples is nearest to ``share``.
 
     Bins in which there are no samples do not part them, so of equal thresholds the lower is
-    taken; ends, which part nothing, are not.
+    taken; ends, which part nothing, are not. A lane whose known values share a bin can only part
+    them from the missing ones.
     """
-    known = occupancy[: len(occupancy) - has_missing]
-    below = jnp.cumsum(known, axis=0)
+    below = running_sums(occupancy, zero)[0][: len(occupancy) - has_missing]
     total = below[-1]
-    off = jnp.abs(below.astype(jnp.float32) - share * total.astype(jnp.float32))
+    wanted = product(jnp.float32(share), total.astype(jnp.float32), zero)
+    off = jnp.abs(below.astype(jnp.float32) - wanted)
     parts = (below > 0) & (below < total)
-    edge = jnp.argmin(jnp.where(parts, off, jnp.inf), axis=0).astype(jnp.int32)
-    first, _ = parting_edges(occupancy, has_missing)
-    return jnp.where(parts.any(0), edge, jnp.maximum(first - 1, 0))
-
-
-def few_splits(
-    histogram: Array,  # int32 (n_bins, n_stats, n_lanes)
-    occupancy: Array,  # int32 (n_bins, n_lanes)
-    evaluate: Evaluate,
-    thresholds: Array,  # float32 (n_lanes, n_bins - 1)
-    uniform: Array | None,  # float32 (n_lanes,), in [0, 1), for "random"
-    *,
-    splitter: str,  # "random", "width" or "frequency"
-    n_cuts: int,
-    has_missing: bool,
-    min_leaf: int,
-) -> Split:  # each (n_lanes,)
-    """Try a few thresholds a lane, chosen without a look at the statistic.
-
-    "random": one, drawn evenly between the least and the largest that part the samples
-    (extremely randomised trees, Geurts et al. 2006). "width": those between ``n_cuts + 1``
-    intervals of equal width; "frequency": of equally many samples. The nearest threshold of the
-    feature is taken in each case.
-    """
-    first, last = parting_edges(occupancy, has_missing)
-    if splitter == "random":
-        assert uniform is not None
-        edges = [edge_at_share(first, last, thresholds, uniform)]
-    else:
-        shares = [k / (n_cuts + 1) for k in range(1, n_cuts + 1)]
-        if splitter == "width":
-            edges = [edge_at_share(first, last, thresholds, share) for share in shares]
-        else:
-            edges = [edge_at_quantile(occupancy, share, has_missing) for share in shares]
-    attempt = functools.partial(
-        try_edge, histogram, evaluate, has_missing=has_missing, min_leaf=min_leaf
-    )
-    best = attempt(edges[0])
-    for edge in edges[1:]:
-        other = attempt(edge)
-        better = other.score > best.score
-        best = jax.tree.map(lambda a, b, better=better: jnp.where(better, b, a), best, other)
-    return best
+    off = fusion_barrier(zero, jnp.where(parts, off, jnp.inf))
+    edge = jnp.broadcast_to(jnp.arange(len(off), dtype=jnp.int32)[:, None], off.shape)
+    while len(off) > 1:
+        # The nearer of neighbours, the first on a tie: XLA:CPU vectorises that, and not `argmin`.
+        pad = ((0, len(off) % 2), (0, 0))
+        off, edge = jnp.pad(off, pad, constant_values=jnp.inf), jnp.pad(edge, pad)
+        second = off[1::2] < off[::2]
+        off, edge = (jnp.where(second, a[1::2], a[::2]) for a in (off, edge))
+    before = ((below == 0) & (total > 0)).sum(0, dtype=jnp.int32)
+    return jnp.where(off[0] < jnp.inf, edge[0], jnp.maximum(before - 1, 0))
 
 
 def choose_candidate(

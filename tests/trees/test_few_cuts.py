@@ -1,0 +1,192 @@
+"""Few thresholds a feature: which are chosen, and what is summed between them."""
+
+import dataclasses
+
+import chex
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from lrrf_jax.trees import splitter as splitters
+from lrrf_jax.trees.criterion import Variance
+from lrrf_jax.trees.few_cuts import choose_edges, part_lookup
+from lrrf_jax.trees.growth import GrowthConfig, Lottery, Samples
+from lrrf_jax.trees.histogram import Layout, add_vectors, block_of
+from lrrf_jax.trees.level_plan import n_parts, occupancy_layout
+from lrrf_jax.trees.level_slots import Drawn
+from tests.trees.cases import config_for, features_with_ties, samples_of
+from tests.trees.growing import grow
+
+N_BINS, N_FEATURES, N_SLOTS, N_DRAWN = 16, 4, 5, 60
+
+
+def nearest(values, wanted, edges):
+    """First of the edges whose value is nearest to ``wanted``."""
+    return min(edges, key=lambda edge: (abs(np.float32(values[edge] - wanted)), edge))
+
+
+def plain_edge(bins, copies, thresholds, splitter, share, has_missing):
+    """Threshold of one node and feature, by a loop over all of them."""
+    known = np.repeat(bins, copies)
+    known = known[known < N_BINS - has_missing]
+    if known.min() == known.max():
+        return max(known.min() - 1, 0)
+    parting = range(known.min(), known.max())
+    if splitter == "frequency":
+        below = np.array([(known <= edge).sum() for edge in range(N_BINS)], np.float32)
+        return nearest(below, np.float32(share) * np.float32(len(known)), parting)
+    values = np.clip(thresholds, -1e38, 1e38)
+    return nearest(values, values[parting[0]] * (1 - share) + values[parting[-1]] * share, parting)
+
+
+def level(seed, splitter, n_cuts, has_missing, search_bytes=2**17):
+    """Nodes of a level: many ties, a constant feature, and a node of one sample."""
+    rng = np.random.default_rng(seed)
+    config = GrowthConfig(
+        Variance(2),
+        4,
+        3,
+        N_FEATURES,
+        N_BINS,
+        has_missing,
+        splitter,
+        n_cuts,
+        search_bytes=search_bytes,
+    )
+    bins = rng.integers(0, N_BINS - has_missing, (N_DRAWN, N_FEATURES)).astype(np.int32)
+    bins[:, 1] = rng.integers(3, 6, N_DRAWN)
+    bins[:, 2] = 7
+    slot = rng.integers(0, N_SLOTS - 1, N_DRAWN).astype(np.int32)
+    slot[0] = N_SLOTS - 1
+    if has_missing:
+        bins[1:][rng.random((N_DRAWN - 1, N_FEATURES)) < 0.3] = N_BINS - 1
+    copies = rng.integers(0, 3, N_DRAWN).astype(np.int32)
+    copies[0] = 1
+    slot[copies == 0] = 0
+    nothing = np.zeros(N_DRAWN, np.int32)
+    row = np.arange(N_DRAWN, dtype=np.int32)
+    drawn = Drawn(row, slot, copies, copies, nothing, nothing)
+    candidates = np.stack([rng.permutation(N_FEATURES)[:3] for _ in range(N_SLOTS)])
+    lottery = Lottery(candidates.astype(np.int32), None)
+    if splitter == "random":
+        quarters = rng.integers(0, 4, candidates.shape) / 4  # of which products are exact
+        lottery = Lottery(lottery.candidates, quarters.astype(np.float32))
+    thresholds = np.sort(rng.integers(-8, 8, (N_FEATURES, N_BINS - 1)), axis=1).astype(np.float32)
+    thresholds[0, -4:] = np.inf
+    bins[:, 0] = np.where(bins[:, 0] < N_BINS - 1, bins[:, 0] % 12, bins[:, 0])
+    stat = rng.integers(-3, 4, (N_DRAWN, 2)).astype(np.int32)
+    samples = Samples(bins, stat, stat, copies, np.int32(N_DRAWN), thresholds)
+    return config, samples, drawn, lottery
+
+
+def chosen(config, samples, drawn, lottery):
+    def bins(k):
+        return jnp.asarray(samples.bin_index)[
+            drawn.row, jnp.asarray(lottery.candidates)[drawn.at, k]
+        ]
+
+    layout = occupancy_layout(config, N_SLOTS, jnp.int32)
+    table, edges = choose_edges(
+        jnp.zeros(layout.size, jnp.int32),
+        bins,
+        lottery,
+        drawn,
+        np.int32(N_SLOTS),
+        samples._replace(n_samples=jnp.int32(N_DRAWN), thresholds=jnp.asarray(samples.thresholds)),
+        config,
+        layout,
+    )
+    assert not np.asarray(table).any()
+    return bins, edges
+
+
+@pytest.mark.parametrize(
+    ("splitter", "n_cuts", "has_missing", "search_bytes"),
+    [
+        ("width", 1, False, 2**17),
+        ("width", 3, True, 1),
+        ("frequency", 1, True, 2**17),
+        ("frequency", 3, False, 1),
+        ("random", 1, True, 2**17),
+    ],
+)
+def test_edges_are_those_that_a_loop_over_nodes_and_features_chooses(
+    splitter, n_cuts, has_missing, search_bytes
+):
+    config, samples, drawn, lottery = level(3, splitter, n_cuts, has_missing, search_bytes)
+    _, edges = chosen(config, samples, drawn, lottery)
+    n_constant = 0
+    for slot in range(N_SLOTS):
+        here = (drawn.at == slot) & (drawn.copies > 0)
+        for k, feature in enumerate(lottery.candidates[slot]):
+            bins, copies = samples.bin_index[here, feature], drawn.copies[here]
+            n_constant += len(np.unique(bins)) == 1
+            for cut in range(n_cuts):
+                share = np.float32((cut + 1) / (n_cuts + 1))
+                if splitter == "random":
+                    share = lottery.uniform[slot, k]
+                expected = plain_edge(
+                    bins, copies, samples.thresholds[feature], splitter, share, has_missing
+                )
+                assert edges[cut, k, slot] == expected
+    assert n_constant >= 3
+
+
+def test_parts_sum_the_samples_between_two_thresholds_and_the_missing_ones():
+    config, samples, drawn, lottery = level(4, "width", 3, has_missing=True)
+    bins, edges = chosen(config, samples, drawn, lottery)
+    layout = Layout(1, n_parts(config), 2, 8, 3, jnp.int32, rows=True)
+    weighted = samples.stat * drawn.copies[:, None]
+    parts = part_lookup(bins, drawn.at, edges, config)
+    table = jnp.zeros(layout.size, jnp.int32)
+    table = add_vectors(table, parts, drawn.at, weighted, layout, jnp.int32(0))
+    sums = np.asarray(block_of(table, jnp.int32(0), layout, jnp.int32(0)))
+    for slot in range(N_SLOTS):
+        for k, feature in enumerate(lottery.candidates[slot]):
+            bin_, here = samples.bin_index[:, feature], drawn.at == slot
+            missing = bin_ == N_BINS - 1
+            for cut in range(3):
+                right = here & ~missing & (bin_ <= edges[cut, k, slot])
+                np.testing.assert_array_equal(
+                    sums[: cut + 1, :, 3 * slot + k].sum(0), weighted[right].sum(0)
+                )
+            np.testing.assert_array_equal(
+                sums[-1, :, 3 * slot + k], weighted[here & missing].sum(0)
+            )
+            np.testing.assert_array_equal(sums[:, :, 3 * slot + k].sum(0), weighted[here].sum(0))
+
+
+def test_of_thresholds_as_near_the_lowest_is_taken_where_differences_are_rounded():
+    share = 0.5
+    thresholds = np.array([[0, 1e-9, 2e-9, 1, 1, 2, 2, np.inf]], np.float32)
+    pairs = [(a, b) for b in range(7) for a in range(b + 1)]
+    first, last = np.array(pairs, np.int32).T
+    feature = jnp.zeros(len(pairs), jnp.int32)
+    edges = splitters.edge_at_share(
+        jnp.asarray(first), jnp.asarray(last), feature, jnp.asarray(thresholds), share, jnp.int32(0)
+    )
+    n_tied = 0
+    for edge, a, b in zip(edges, first, last, strict=True):
+        wanted = thresholds[0, a] * np.float32(1 - share) + thresholds[0, b] * np.float32(share)
+        off = np.abs(thresholds[0, a : b + 1] - wanted)
+        assert edge == a + off.argmin()
+        n_tied += (off == off.min()).sum() > 1
+    assert n_tied > 3
+
+
+@pytest.mark.parametrize(
+    ("splitter", "n_cuts"),
+    [pytest.param("width", 1, marks=pytest.mark.slow), ("frequency", 3)],
+)
+def test_passes_blocks_and_sums_of_16_bits_do_not_change_a_tree_of_few_cuts(splitter, n_cuts):
+    rng = np.random.default_rng(5)
+    x = features_with_ties(rng, 110, 5, missing=0.1)
+    known = np.nan_to_num(x)
+    stat = np.round(4 * known[:, 1:3] + rng.standard_normal((110, 2))).astype(np.int32)
+    samples, thresholds = samples_of(x, stat)
+    config = config_for(x, thresholds, Variance(2), splitter=splitter, n_cuts=n_cuts, max_depth=5)
+    reference = grow(samples, config)
+    assert (np.asarray(reference.gain) > 0).sum() > 20
+    assert reference.forest.missing_left.any()
+    changes = {"histogram_bytes": 1, "search_bytes": 1, "short_sums": True}
+    chex.assert_trees_all_equal(grow(samples, dataclasses.replace(config, **changes)), reference)
