@@ -2,7 +2,8 @@
 
 ``x >= threshold`` goes left, so threshold ``e`` sends the bins up to ``e`` to the right. Where
 values are missing, the last bin holds them, and each threshold is tried with them on either
-side. Ties go to the first candidate, then to the lower threshold, then to "missing right".
+side. Ties go to the first candidate, then to one threshold by a fixed rule, see ``_largest``, then
+to "missing right".
 """
 
 from collections.abc import Callable
@@ -58,10 +59,11 @@ def running_sums(
     return (within + before[:-1, None]).reshape(histogram.shape), before[-1]
 
 
-def _first_largest(score: Array) -> tuple[Array, Array]:  # float32, int32 (n_lanes,)
-    """Largest entry of each column, and the first place that holds it.
+def _largest(score: Array) -> tuple[Array, Array]:  # float32, int32 (n_lanes,)
+    """Largest entry of each column, and the place of one that holds it.
 
-    By halves: XLA:CPU vectorises that, and not ``argmax`` over the first axis.
+    By halves: XLA:CPU vectorises that, and not ``argmax`` over the first axis. Of equal entries
+    it is always the same one, the first within its pair, but of places 1 and 2 of four it is 2.
     """
     place = jnp.broadcast_to(jnp.arange(len(score), dtype=jnp.int32)[:, None], score.shape)
     while len(score) > 1:
@@ -81,13 +83,13 @@ def _largest_of_ranks(
 ) -> tuple[Array, Array, Array]:  # float32, int32, int32 (n_lanes,)
     """Largest entry of each column, the bin that holds it, and its rank.
 
-    Bins of a rank tie, and the bin is the one that :func:`_first_largest` takes among all bins.
+    Bins of a rank tie, and the bin is the one that :func:`_largest` takes among all bins.
     """
-    largest, _ = _first_largest(score)
+    largest, _ = _largest(score)
     bit = jnp.uint32(1) << jnp.arange(len(score), dtype=jnp.uint32)[:, None]
     holders = jnp.where(score == largest, bit, 0).sum(0, dtype=jnp.uint32)
     holds = (holders >> ranks.astype(jnp.uint32) & 1) > 0
-    _, edge = _first_largest(jnp.where(holds, jnp.float32(0), -jnp.inf))
+    _, edge = _largest(jnp.where(holds, jnp.float32(0), -jnp.inf))
     rank = jnp.take_along_axis(ranks, edge[None], axis=0)[0].astype(jnp.int32)
     return largest, edge, rank
 
@@ -106,7 +108,7 @@ def best_split(
     def largest(score):
         if ranks is not None:
             return _largest_of_ranks(score, ranks[:-1] if has_missing else ranks)
-        score, edge = _first_largest(score)
+        score, edge = _largest(score)
         return score, edge, edge
 
     right, total = running_sums(histogram, zero)
