@@ -14,7 +14,7 @@ from jax import lax
 from lrrf_jax._typing import Array
 from lrrf_jax.trees.criterion import ClassEntropy, SparseClassEntropy
 from lrrf_jax.trees.growth import GrowthConfig, Lottery, Samples
-from lrrf_jax.trees.histogram import Layout, add_classes, block_of
+from lrrf_jax.trees.histogram import Layout, add_classes, block_of, clear_block
 from lrrf_jax.trees.level_slots import Drawn
 from lrrf_jax.trees.splitter import edge_at_quantile, edge_at_share
 from lrrf_jax.trees.xla import fusion_barrier, take
@@ -40,9 +40,15 @@ def choose_edges(
     Returns the table, all 0 again, and int32 (n_cuts, n_candidates, at least n_slots) edges that
     rise from cut to cut.
     """
+    count, used_blocks = _counted(drawn, config), (n_used + layout.n_lanes - 1) // layout.n_lanes
     if config.splitter == "frequency":
-        return _edges_at_frequencies(table, bins, lottery, drawn, n_used, samples, config, layout)
-    return table, _edges_at_widths(bins, lottery, drawn, n_used, samples, config, layout)
+        n_candidates, zero = lottery.candidates.shape[1], samples.zero
+        return _edges_at_frequencies(
+            table, bins, n_candidates, drawn.at, count, used_blocks, config, layout, zero
+        )
+    return table, _edges_at_widths(
+        bins, lottery, drawn.at, count > 0, used_blocks, samples, config, layout
+    )
 
 
 def _shares(config: GrowthConfig) -> list[float]:
@@ -52,19 +58,20 @@ def _shares(config: GrowthConfig) -> list[float]:
 def _edges_at_widths(
     bins: Callable[[Array], Array],
     lottery: Lottery,
-    drawn: Drawn,
-    n_used: Array,
+    slot: Array,
+    counts: Array,  # bool (n_drawn,)
+    used_blocks: Array,
     samples: Samples,
     config: GrowthConfig,
     layout: Layout,
 ) -> Array:  # int32 (n_cuts, n_candidates, at least n_slots)
-    zero, counts = samples.zero, _counted(drawn, config) > 0
+    zero = samples.zero
     n_slots, n_candidates = lottery.candidates.shape
     n_lanes, width = layout.n_lanes, layout.n_blocks * layout.n_lanes
 
     def add_range(k, ranges):
         value = fusion_barrier(zero, bins(k))
-        found = jnp.stack(parting_range(value, drawn.at, counts, width, config))
+        found = jnp.stack(parting_range(value, slot, counts, width, config))
         return lax.dynamic_update_slice_in_dim(ranges, found[:, None], k, axis=1)
 
     ranges = jnp.zeros((2, n_candidates, width), jnp.int32)
@@ -87,23 +94,20 @@ def _edges_at_widths(
         return lax.dynamic_update_slice_in_dim(edges, _rising(chosen), start, axis=2)
 
     edges = jnp.zeros((config.n_cuts, n_candidates, width), jnp.int32)
-    used_blocks = (n_used + n_lanes - 1) // n_lanes
     return lax.fori_loop(jnp.int32(0), used_blocks, choose_block, edges)
 
 
 def _edges_at_frequencies(
     table: Array,
     bins: Callable[[Array], Array],
-    lottery: Lottery,
-    drawn: Drawn,
-    n_used: Array,
-    samples: Samples,
+    n_candidates: int,
+    slot: Array,
+    count: Array,  # int32 (n_drawn,)
+    used_blocks: Array,
     config: GrowthConfig,
     layout: Layout,
+    zero: Array,
 ) -> tuple[Array, Array]:  # table; int32 (n_cuts, n_candidates, at least n_slots)
-    zero, slot, count = samples.zero, drawn.at, _counted(drawn, config)
-    n_candidates, n_lanes = lottery.candidates.shape[1], layout.n_lanes
-    used_blocks = (n_used + n_lanes - 1) // n_lanes
 
     def choose(k, carry):
         table, edges = carry
@@ -118,15 +122,12 @@ def _edges_at_frequencies(
                 for share in _shares(config)
             ]
             found = _rising(chosen)[:, None]
-            edges = lax.dynamic_update_slice(edges, found, (0, k, block * n_lanes))
-            # Cleared as in `search_level`, after the search by a dependence.
-            cell = block * layout.block_size + jnp.minimum(found.min(), 0)
-            cleared = jnp.zeros(layout.block_size, layout.dtype)
-            return lax.dynamic_update_slice_in_dim(table, cleared, cell, 0), edges
+            edges = lax.dynamic_update_slice(edges, found, (0, k, block * layout.n_lanes))
+            return clear_block(table, block, layout, found), edges
 
         return lax.fori_loop(jnp.int32(0), used_blocks, choose_block, (table, edges))
 
-    edges = jnp.zeros((config.n_cuts, n_candidates, layout.n_blocks * n_lanes), jnp.int32)
+    edges = jnp.zeros((config.n_cuts, n_candidates, layout.n_blocks * layout.n_lanes), jnp.int32)
     return lax.fori_loop(jnp.int32(0), jnp.int32(n_candidates), choose, (table, edges))
 
 

@@ -29,7 +29,8 @@ class GrowthConfig:
     short_sums: bool = False  # no sum exceeds 16 bits: tables of half the size
     histogram_bytes: int = 512 * 2**20  # more than that is summed in several passes
     search_bytes: int = 2**17  # searched at a time: what stays in a core's cache
-    compact_bins: tuple[int, ...] = (32, 8)  # for nodes of fewer rows, see `level_plan`
+    # Kept for nodes of fewer rows, falling and at most 32, see `level_plan`; none: all bins.
+    compact_bins: tuple[int, ...] = (32, 8)
 
 
 class Samples(NamedTuple):

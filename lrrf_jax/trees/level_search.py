@@ -1,7 +1,9 @@
 """The best split of every slot of a level.
 
 A class or vector criterion sums the samples into a table of histograms, in passes where memory
-is short, and searches it block by block, as many as the level has. A criterion with very many
+is short, and searches it block by block, as many as the level has. The table has all bins of a
+feature, the ranks of those that a node of few rows occupies (:mod:`lrrf_jax.trees.compact_bins`),
+or the parts between few thresholds (:mod:`lrrf_jax.trees.few_cuts`). A criterion with very many
 classes runs along sorted samples, see :mod:`lrrf_jax.trees.sorted_search`.
 """
 

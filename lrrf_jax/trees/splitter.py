@@ -85,6 +85,7 @@ def _largest_of_ranks(
 
     Bins of a rank tie, and the bin is the one that :func:`_largest` takes among all bins.
     """
+    assert len(score) <= 32  # a bit of a word each
     largest, _ = _largest(score)
     bit = jnp.uint32(1) << jnp.arange(len(score), dtype=jnp.uint32)[:, None]
     holders = jnp.where(score == largest, bit, 0).sum(0, dtype=jnp.uint32)
