@@ -17,7 +17,7 @@ from lrrf_jax._typing import Array, NDArray
 from lrrf_jax.learners._table import TrainingTable
 from lrrf_jax.learners.batching import map_rows, map_tiles
 from lrrf_jax.learners.forest_aggregation import ranks_of_sums
-from lrrf_jax.trees.ensemble import tree_counts
+from lrrf_jax.trees.draws import keys_of_trees, row_counts
 from lrrf_jax.trees.forest import Forest
 from lrrf_jax.trees.inference import ReadyForest, forest_depth, make_ready
 from lrrf_jax.trees.traversal import find_leaves
@@ -50,13 +50,12 @@ def leaves(features: NDArray, forest: ReadyForest) -> NDArray:
 
 
 @functools.partial(
-    jax.jit, static_argnames=("n_trees", "n_rows", "bootstrap"), compiler_options=COMPILER_OPTIONS
+    jax.jit, static_argnames=("n_rows", "bootstrap"), compiler_options=COMPILER_OPTIONS
 )
 def _all_counts(
-    key: Array, n_samples: Array, *, n_trees: int, n_rows: int, bootstrap: bool
+    key: Array, n_samples: Array, *, n_rows: int, bootstrap: bool
 ) -> Array:  # int32 (n_trees, n_rows)
-    trees = jnp.arange(n_trees, dtype=jnp.int32)
-    return lax.map(lambda tree: tree_counts(key, tree, n_samples, n_rows, bootstrap), trees)
+    return lax.map(lambda tree: row_counts(tree[None], n_samples, n_rows, bootstrap)[0], key)
 
 
 def bootstrap_table(
@@ -64,9 +63,8 @@ def bootstrap_table(
 ) -> NDArray:  # int32 (n_samples, n_trees)
     """How often each tree drew each training row."""
     counts = _all_counts(
-        key,
+        keys_of_trees(key, np.arange(n_trees, dtype=np.int32)).rows,
         np.int32(n_samples),
-        n_trees=n_trees,
         n_rows=bucket_size(n_samples),
         bootstrap=bootstrap,
     )

@@ -17,7 +17,8 @@ from jax.sharding import Mesh, PartitionSpec
 
 from lrrf_jax._typing import AnyArray, Array, NDArray
 from lrrf_jax.trees import mesh
-from lrrf_jax.trees.ensemble import LeafValue, Trees, drawn_capacity, grow_numbered
+from lrrf_jax.trees.draws import TreeKeys, drawn_capacity, keys_of_trees
+from lrrf_jax.trees.ensemble import LeafValue, Trees, grow_together
 from lrrf_jax.trees.forest import Forest
 from lrrf_jax.trees.growth import GrowthConfig, Samples
 from lrrf_jax.trees.level_plan import level_nodes
@@ -94,20 +95,19 @@ def _block_grower(key, samples, config, leaf_value, devices):
         samples = jax.device_put(samples, devices[0])
 
         def grow(numbers):
-            return jax.device_get(grow_numbered(key, numbers[0], samples, config, leaf_value))
+            keys, exists = keys_of_trees(key, numbers[0]), numbers[0] >= 0
+            return jax.device_get(grow_together(keys, exists, samples, config, leaf_value))
 
         return grow, lambda trees: jax.tree.map(lambda field: field[None], trees)
 
     line = mesh.line_up(devices, "trees")
     samples = mesh.replicate(samples, line)
-    key_words = mesh.replicate(jax.random.key_data(key), line)
-    key_kind = str(jax.random.key_impl(key))
 
     def start(numbers):
-        numbers = mesh.split(numbers.reshape(-1), line)
-        trees = grow_on_mesh(
-            key_words, numbers, samples, config, leaf_value, key_kind=key_kind, line=line
-        )
+        numbers = numbers.reshape(-1)
+        lots = keys_of_trees(key, numbers), numbers >= 0
+        keys, exists = jax.tree.map(lambda field: mesh.split(field, line), lots)
+        trees = grow_on_mesh(keys, exists, samples, config, leaf_value, line=line)
         return jax.block_until_ready(trees)
 
     return start, lambda trees: mesh.fetch(trees, line)
@@ -115,35 +115,33 @@ def _block_grower(key, samples, config, leaf_value, devices):
 
 @functools.partial(
     jax.jit,
-    static_argnames=("config", "leaf_value", "key_kind", "line"),
+    static_argnames=("config", "leaf_value", "line"),
     compiler_options=COMPILER_OPTIONS,
 )
 def grow_on_mesh(
-    key_words: Array,  # uint32 (n_words,), on every device
-    numbers: Array,  # int32 (n_devices * n_trees,), spread over the mesh
+    keys: TreeKeys,  # (n_devices * n_trees,), spread over the mesh
+    exists: Array,  # bool (n_devices * n_trees,), spread over the mesh
     samples: Samples,  # on every device
     config: GrowthConfig,
     leaf_value: LeafValue,
     *,
-    key_kind: str,
     line: Mesh,
 ) -> Trees:  # fields (n_devices, ...)
     """Let each device grow its share of the trees: one program, in which nothing is exchanged."""
 
-    def grow_share(key_words, numbers, samples):
-        key = jax.random.wrap_key_data(key_words, impl=key_kind)
+    def grow_share(keys, exists, samples):
         # The function itself: a jitted one with compiler options cannot be called from another.
-        trees = grow_numbered.__wrapped__(key, numbers, samples, config, leaf_value)
+        trees = grow_together.__wrapped__(keys, exists, samples, config, leaf_value)
         return jax.tree.map(lambda field: field[None], trees)
 
     everywhere, spread = PartitionSpec(), PartitionSpec("trees")
     return jax.shard_map(
         grow_share,
         mesh=line,
-        in_specs=(everywhere, spread, everywhere),
+        in_specs=(spread, spread, everywhere),
         out_specs=spread,
         check_vma=False,
-    )(key_words, numbers, samples)
+    )(keys, exists, samples)
 
 
 def _without_padding(

@@ -78,7 +78,7 @@ def grow_trees(
         lambda level: (level.depth < depth) & level.places.exists.any(),
         functools.partial(
             _grow_level,
-            lottery=jax.tree.map(lambda field: _by_level(field, depth), lottery),
+            lottery=jax.tree.map(lambda field: _by_level(field), lottery),
             samples=samples,
             sample_bins=sample_bins,
             order=sort_samples(sample_bins, config) if sparse else None,
@@ -90,7 +90,7 @@ def grow_trees(
     )
     # Where growth ended early, the rest of every way goes right.
     rest = depth - level.depth
-    splits = jax.tree.map(lambda field: _by_tree(field, n_trees, depth), level.splits)
+    splits = jax.tree.map(lambda field: _by_tree(field, n_trees), level.splits)
     return splits, ((level.node + 1) << rest) - 1
 
 
@@ -106,17 +106,28 @@ def _drawn(samples: Samples, draw: Draw, config: GrowthConfig) -> Drawn:
     return Drawn(draw.row, draw.tree, draw.copies, draw.weight, label, group)
 
 
-def _by_level(nodes: Array, depth: int) -> Array:
+def _by_level(nodes: Array) -> Array:
     """(n_trees, n_nodes, ...) breadth first -> level after level, the trees side by side."""
-    levels = [nodes[:, 2**k - 1 : 2 ** (k + 1) - 1] for k in range(depth)]
-    return jnp.concatenate([level.reshape(-1, *nodes.shape[2:]) for level in levels])
+    n_trees, n_nodes = nodes.shape[:2]
+    place = jnp.arange(n_trees * n_nodes, dtype=jnp.int32)
+    level, first = _level_of(place // n_trees)
+    within = place - n_trees * first
+    tree, node = within >> level, within & first
+    return take(nodes.reshape(-1, *nodes.shape[2:]), n_nodes * tree + first + node)
 
 
-def _by_tree(nodes: Array, n_trees: int, depth: int) -> Array:
+def _by_tree(nodes: Array, n_trees: int) -> Array:
     """Undo :func:`_by_level`."""
-    ends = [n_trees * (2**k - 1) for k in range(depth + 1)]
-    levels = [nodes[a:b].reshape(n_trees, -1) for a, b in zip(ends, ends[1:], strict=False)]
-    return jnp.concatenate(levels, axis=1)
+    node = jnp.arange(len(nodes) // n_trees, dtype=jnp.int32)
+    level, first = _level_of(node)
+    tree = jnp.arange(n_trees, dtype=jnp.int32)[:, None]
+    return take(nodes, n_trees * first + (tree << level) + node - first)
+
+
+def _level_of(node: Array) -> tuple[Array, Array]:
+    """Level of each node of a tree, breadth first, and the first node of that level."""
+    level = 31 - lax.clz(node + 1)
+    return level, (jnp.int32(1) << level) - 1
 
 
 def _grow_level(

@@ -3,12 +3,10 @@
 import dataclasses
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 
 from lrrf_jax._typing import AnyArray, Array
 from lrrf_jax.trees.criterion import Criterion
-from lrrf_jax.trees.splitter import draw_candidates
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,13 +70,3 @@ class Splits(NamedTuple):
     edge: Array  # int32 (n_nodes,), index of the threshold; n_bins - 1 where not split
     missing_left: Array  # bool (n_nodes,)
     gain: Array  # float32 (n_nodes,), rise of the purity score, 0 where not split
-
-
-def draw_lottery(key: Array, config: GrowthConfig) -> Lottery:
-    """Draw for every node of one tree, breadth first."""
-    key_candidates, key_thresholds = jax.random.split(key)
-    n_nodes, n_candidates = 2**config.max_depth - 1, config.n_candidates
-    candidates = draw_candidates(key_candidates, n_nodes, config.n_features, n_candidates)
-    if config.splitter != "random":
-        return Lottery(candidates, None)
-    return Lottery(candidates, jax.random.uniform(key_thresholds, (n_nodes, n_candidates)))

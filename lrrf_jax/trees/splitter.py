@@ -235,30 +235,3 @@ def choose_candidate(
         lambda field: jnp.take_along_axis(field, at, axis=1)[:, 0], (table, candidates)
     )
     return best, feature
-
-
-def draw_candidates(
-    key: Array,
-    n_nodes: int,
-    n_features: int,
-    n_candidates: int,
-) -> Array:  # int32 (n_nodes, n_candidates)
-    """Draw each node's candidate features, without replacement.
-
-    Floyd's sampling: the k-th draw is among the first features up to the k-th from the end, or
-    that last one where it is taken already. A sort of all features would cost more than a level
-    of growth.
-    """
-    if n_candidates == n_features:
-        every = jnp.arange(n_features, dtype=jnp.int32)
-        return jnp.broadcast_to(every, (n_nodes, n_features))
-    words = jax.random.bits(key, (n_candidates, n_nodes), jnp.uint32)
-
-    def draw(k, chosen):
-        last = n_features - n_candidates + k
-        drawn = (words[k] % (last + 1).astype(jnp.uint32)).astype(jnp.int32)
-        drawn = jnp.where((chosen == drawn).any(0), last, drawn)
-        return chosen.at[k].set(drawn)
-
-    nothing = jnp.full((n_candidates, n_nodes), -1, jnp.int32)
-    return lax.fori_loop(jnp.int32(0), jnp.int32(n_candidates), draw, nothing).T

@@ -3,9 +3,9 @@
 import jax
 import numpy as np
 
-from lrrf_jax.trees import blocks, ensemble
+from lrrf_jax.trees import blocks
+from lrrf_jax.trees.draws import draw_lottery, keys_of_trees, row_counts
 from lrrf_jax.trees.forest import invariant_violation
-from lrrf_jax.trees.growth import draw_lottery
 from tests import tree_oracles
 from tests.trees.cases import N_ROWS
 
@@ -36,13 +36,12 @@ def check(x, samples, thresholds, config, oracle_of, n_trees=2):
     forest, gain = grow(samples, config, n_trees)
     assert invariant_violation(forest, x.shape[1]) is None
     n_split = n_unsplit = 0
+    keys = keys_of_trees(KEY, np.arange(n_trees, dtype=np.int32))
+    all_candidates = np.asarray(draw_lottery(keys, config).candidates)
+    all_counts = row_counts(keys.rows, samples.n_samples, N_ROWS, config.bootstrap)
     for t in range(n_trees):
-        counts = np.asarray(
-            ensemble.tree_counts(KEY, np.int32(t), samples.n_samples, N_ROWS, config.bootstrap)
-        )[: len(x)]
+        counts, candidates = np.asarray(all_counts[t])[: len(x)], all_candidates[t]
         assert counts.sum() == len(x)
-        growth_key = ensemble._tree_keys(KEY, np.int32(t))[1]
-        candidates = np.asarray(draw_lottery(growth_key, config).candidates)
         assert all(len(set(row)) == config.n_candidates for row in candidates)
         oracle = oracle_of(counts)
         split, unsplit = tree_oracles.check_growth(

@@ -7,13 +7,13 @@ import jax
 import numpy as np
 import pytest
 
-from lrrf_jax.trees import blocks, ensemble
+from lrrf_jax.trees import blocks
 from lrrf_jax.trees.criterion import ClassEntropy, SparseClassEntropy, Variance
 from lrrf_jax.trees.forest import invariant_violation
 from lrrf_jax.trees.traversal import find_leaves, forest_tests
 from tests import tree_oracles
 from tests.trees.cases import config_for, features_with_ties, samples_of
-from tests.trees.growing import KEY, check, grow
+from tests.trees.growing import check, grow
 
 N_SAMPLES = 110
 leaves_of = jax.jit(find_leaves, static_argnames="depth")
@@ -274,29 +274,6 @@ def test_later_trees_do_not_depend_on_where_growth_started():
     whole, _ = grow(samples, config, 5)
     parts = blocks.join(grow(samples, config, 2)[0], grow(samples, config, 3, first_tree=2)[0])
     chex.assert_trees_all_equal(whole, parts)
-
-
-def test_bootstrap_draws_each_row_equally_often():
-    n_samples = np.int32(50)
-    counts = np.stack(
-        [
-            np.asarray(ensemble.tree_counts(KEY, np.int32(t), n_samples, 64, True))
-            for t in range(400)
-        ]
-    )
-    assert (counts.sum(1) == 50).all()
-    assert (counts[:, 50:] == 0).all()
-    mean = counts[:, :50].mean(0)
-    assert np.abs(mean - 1).max() < 5 / np.sqrt(400)
-    assert abs((counts[:, :50] == 0).mean() - (1 - 1 / 50) ** 50) < 0.01
-
-
-def test_high_word_is_the_upper_half_of_the_product():
-    rng = np.random.default_rng(0)
-    a, b = rng.integers(0, 2**32, (2, 1000), np.uint64)
-    a[:3], b[:3] = [0, 2**32 - 1, 2**32 - 1], [7, 2**32 - 1, 1]
-    found = ensemble._high_word(a.astype(np.uint32), b.astype(np.uint32))
-    np.testing.assert_array_equal(np.asarray(found), (a * b >> np.uint64(32)).astype(np.uint32))
 
 
 def test_constant_features_give_one_leaf():

@@ -3,7 +3,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lrrf_jax.trees import ensemble, sample_bins
+from lrrf_jax.trees import sample_bins
 from lrrf_jax.trees.growth import Draw, Samples
 
 ZERO = jnp.int32(0)
@@ -47,11 +47,3 @@ def test_the_bins_of_every_candidate_are_those_of_its_node(n_features, n_candida
     )
     for k in range(n_candidates):
         np.testing.assert_array_equal(bins_of(jnp.int32(k)), bins[row, candidates[slot, k]])
-
-
-@pytest.mark.parametrize("n_rows", [1, 31, 32, 33, 200])
-def test_marks_before_each_place_are_counted_as_cumsum_counts_them(n_rows):
-    mark = np.random.default_rng(n_rows).integers(0, 2, (3, n_rows)).astype(np.int32)
-    mark[1], mark[2] = 1, 0
-    expected = np.cumsum(mark, axis=1) - mark
-    np.testing.assert_array_equal(ensemble._marks_before(jnp.asarray(mark), ZERO), expected)
