@@ -94,7 +94,7 @@ class _IntervalMallowsTrees(BaggedMallowsTreesLabelRanker):
         min_samples_split: int | None = None,
         min_samples_leaf: int = 1,
         bootstrap: bool = True,
-        max_bins: Any = "auto",
+        max_bins: Any = "exact",
         missing: str = "unknown",
         random_state: Any = None,
     ) -> None:
@@ -116,19 +116,22 @@ class _IntervalMallowsTrees(BaggedMallowsTreesLabelRanker):
 class WidthMallowsTreesLabelRanker(_IntervalMallowsTrees):
     """Bagged label ranking trees with splits at equal widths (W-LRT+bag).
 
-    At a node each feature offers the thresholds between ``n_bins`` intervals of equal width, on
-    the values in the node, whatever the rankings: with 2, the middle of the range.
+    At a node each feature offers the thresholds between ``n_bins`` intervals of equal width,
+    whatever the rankings: with 2, the middle of the range. The range goes from the lowest to the
+    highest threshold that parts the rows of the node.
 
     Parameters
     ----------
     n_bins : int, default 2
         Intervals a feature.
+    max_bins : "auto", "exact" or int, default "exact"
+        Candidate thresholds a feature, at most 255, of which the nearest is taken. With few,
+        small nodes have none near: on calhousing 31 cost .04 to .06 of tau.
 
     Notes
     -----
-    All other parameters are those of `BaggedMallowsTreesLabelRanker`. The nearest of the
-    ``max_bins`` candidate thresholds is taken. More than two intervals are binary splits here,
-    where the source has a child for each.
+    All other parameters are those of `BaggedMallowsTreesLabelRanker`. More than two intervals
+    are binary splits here, where the source has a child for each.
     """
 
     name = "w-lrt-bag"
@@ -145,12 +148,14 @@ class FrequencyMallowsTreesLabelRanker(_IntervalMallowsTrees):
     ----------
     n_bins : int, default 2
         Intervals a feature.
+    max_bins : "auto", "exact" or int, default "exact"
+        Candidate thresholds a feature, at most 255, of which the nearest is taken. With few,
+        small nodes have none near: on calhousing 31 cost .04 to .06 of tau.
 
     Notes
     -----
-    All other parameters are those of `BaggedMallowsTreesLabelRanker`. The nearest of the
-    ``max_bins`` candidate thresholds is taken. More than two intervals are binary splits here,
-    where the source has a child for each.
+    All other parameters are those of `BaggedMallowsTreesLabelRanker`. More than two intervals
+    are binary splits here, where the source has a child for each.
     """
 
     name = "f-lrt-bag"

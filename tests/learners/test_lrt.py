@@ -147,6 +147,30 @@ def test_bagged_trees_rank_better_than_the_consensus_from_partial_rankings(name)
     assert (np.sort(ranker.predict(X), axis=1) == np.arange(1, 5)).all()
 
 
+@pytest.mark.parametrize("name", ["w-lrt-bag", "f-lrt-bag"])
+def test_cuts_by_width_and_frequency_are_those_of_all_midpoints(name):
+    rng = np.random.default_rng(0)
+    # Most rows lie where thresholds for equal shares of 31 would leave nothing to cut.
+    x = np.sort(rng.lognormal(0, 2, 200)).astype(np.float32)[:, None]
+    y = np.argsort(rng.random((200, 4)), axis=1) + 1
+    ranker = LEARNERS[name](1, min_samples_split=2, bootstrap=False).fit(x, y)
+    midpoints = (x[1:, 0] + x[:-1, 0]) / 2
+    n_cuts = 0
+    for node, rows, left in nodes_of(ranker.forest_, x):
+        if left is None:
+            continue
+        own = x[rows, 0]
+        inside = midpoints[(midpoints > own.min()) & (midpoints < own.max())]
+        if name == "w-lrt-bag":
+            away = np.abs(inside - (inside.min() + inside.max()) / 2)
+        else:
+            away = np.abs((own >= inside[:, None]).sum(1) - len(own) / 2)
+        chosen = np.abs(inside - ranker.forest_.threshold[0, node]).argmin()
+        assert away[chosen] <= away.min() + 1e-6 * own.max()
+        n_cuts += 1
+    assert n_cuts > 31
+
+
 def test_heavier_rows_pull_the_centre_of_a_leaf():
     y = np.array([[1, 2, np.nan], [2, 1, np.nan], [np.nan, 2, 1], [1, np.nan, 2]])
     x = np.zeros((4, 1))
