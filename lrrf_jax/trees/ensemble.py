@@ -1,4 +1,4 @@
-"""Trees by their numbers: drawn, grown, and their leaves filled."""
+"""Some trees at once: drawn, grown, and their leaves filled."""
 
 import functools
 from collections.abc import Callable
