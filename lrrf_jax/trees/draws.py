@@ -46,12 +46,12 @@ def row_counts(
 ) -> Array:  # int32 (n_trees, n_rows)
     """How often each tree draws each row: what its growth sees."""
     if bootstrap:
-        return bootstrap_counts(key, n_samples, n_rows)
+        return _bootstrap_counts(key, n_samples, n_rows)
     every = (jnp.arange(n_rows, dtype=jnp.int32) < n_samples).astype(jnp.int32)
     return jnp.broadcast_to(every, (len(key), n_rows))
 
 
-def bootstrap_counts(
+def _bootstrap_counts(
     key: Array,  # uint32 (n_trees, 2)
     n_samples: Array,  # int32 ()
     n_rows: int,  # n_samples and padding

@@ -78,7 +78,7 @@ def grow_trees(
         lambda level: (level.depth < depth) & level.places.exists.any(),
         functools.partial(
             _grow_level,
-            lottery=jax.tree.map(lambda field: _by_level(field), lottery),
+            lottery=jax.tree.map(_by_level, lottery),
             samples=samples,
             sample_bins=sample_bins,
             order=sort_samples(sample_bins, config) if sparse else None,

@@ -24,7 +24,7 @@ from lrrf_jax.trees.splitter import Split, choose_candidate, edge_at_share
 from lrrf_jax.trees.xla import add_at, fusion_barrier, take
 
 
-class Level(NamedTuple):
+class _Search(NamedTuple):
     """What the search of every candidate and side starts from."""
 
     order: FeatureOrder
@@ -65,7 +65,7 @@ def search_sorted(
         rows = take(samples.stat, drawn.row)[:, 1:]
         signs = signs_of_level(rows, slot, group, drawn, n_slots, config.criterion, samples.zero)
         tables = empty_tables(signs, config, len(samples.weight))
-    level = Level(order, slot, group, signs, drawn, samples, config)
+    search = _Search(order, slot, group, signs, drawn, samples, config)
 
     def search_candidate(tables: tuple[Array, ...], k: Array) -> tuple[tuple[Array, ...], Found]:
         feature = lax.dynamic_index_in_dim(lottery.candidates, k, axis=1, keepdims=False)
@@ -76,7 +76,7 @@ def search_sorted(
             edge = _drawn_edges(bins(k), slot, feature, uniform, samples, config)
         found = []
         for side in range(1 + config.has_missing):
-            tables, one = _search_side(level, side, bins(k), feature, edge, tables)
+            tables, one = _search_side(search, side, bins(k), feature, edge, tables)
             found.append(one)
         best = found[0]
         if config.has_missing:
@@ -105,7 +105,7 @@ def _drawn_edges(
 
 
 def _search_side(
-    level: Level,
+    search: _Search,
     side: int,
     bin_: Array,  # int32 (n_drawn,)
     feature: Array,  # int32 (n_slots,)
@@ -113,7 +113,7 @@ def _search_side(
     tables: tuple[Array, ...],  # see `empty_tables`
 ) -> tuple[tuple[Array, ...], Found]:
     """Search with the missing values on one side: last, so left, or first, so right."""
-    order, slot, group, signs, drawn, samples, config = level
+    order, slot, group, signs, drawn, samples, config = search
     n_drawn, n_slots, zero = len(slot), len(feature), samples.zero
     assert isinstance(config.criterion, SparseClassEntropy)
     feature = jnp.concatenate([feature, jnp.zeros(1, jnp.int32)])

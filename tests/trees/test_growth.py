@@ -4,10 +4,11 @@ import dataclasses
 
 import chex
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lrrf_jax.trees import blocks
+from lrrf_jax.trees import blocks, grower
 from lrrf_jax.trees.criterion import ClassEntropy, SparseClassEntropy, Variance
 from lrrf_jax.trees.forest import invariant_violation
 from lrrf_jax.trees.traversal import find_leaves, forest_tests
@@ -274,6 +275,21 @@ def test_later_trees_do_not_depend_on_where_growth_started():
     whole, _ = grow(samples, config, 5)
     parts = blocks.join(grow(samples, config, 2)[0], grow(samples, config, 3, first_tree=2)[0])
     chex.assert_trees_all_equal(whole, parts)
+
+
+@pytest.mark.parametrize("n_trees", [1, 3])
+@pytest.mark.parametrize("depth", [1, 2, 5])
+def test_nodes_go_level_by_level_with_the_trees_side_by_side_and_back(n_trees, depth):
+    nodes = jnp.arange(n_trees * (2**depth - 1) * 2).reshape(n_trees, -1, 2)
+    levels = [
+        np.asarray(nodes[tree, 2**level - 1 + node])
+        for level in range(depth)
+        for tree in range(n_trees)
+        for node in range(2**level)
+    ]
+    found = grower._by_level(nodes)
+    np.testing.assert_array_equal(found, levels)
+    np.testing.assert_array_equal(grower._by_tree(found, n_trees), nodes)
 
 
 def test_constant_features_give_one_leaf():
