@@ -81,8 +81,18 @@ def resident(pid):
     return found
 
 
+def processor_seconds(pid):
+    """Return the seconds of processor time that a process took, and that others took from us."""
+    with open(f"/proc/{pid}/stat") as file:
+        fields = file.read().rpartition(")")[2].split()
+    with open("/proc/stat") as file:
+        stolen = int(file.readline().split()[8])
+    ticks = os.sysconf("SC_CLK_TCK")
+    return (int(fields[11]) + int(fields[12])) / ticks, stolen / ticks
+
+
 def run(command, directory, n_rows, every):
-    """Run the command; returns seconds, samples of (seconds, rows, MiB, anonymous MiB), peak."""
+    """Run the command; returns seconds, samples as ``samples_are`` names them, peak MiB."""
     samples, peak = [], 0.0
     started = time.monotonic()
     process = subprocess.Popen(command, stdout=subprocess.PIPE)
@@ -91,7 +101,9 @@ def run(command, directory, n_rows, every):
             held = resident(process.pid)
             peak = max(peak, held["VmHWM"])
             seconds = time.monotonic() - started
-            samples.append((seconds, rows_written(directory), held["VmRSS"], held["RssAnon"]))
+            rows = rows_written(directory)
+            used = processor_seconds(process.pid)
+            samples.append((seconds, rows, held["VmRSS"], held["RssAnon"], *used))
         time.sleep(every)
     seconds = time.monotonic() - started
     if process.returncode:
@@ -125,6 +137,9 @@ def drift(samples, n_rows):
     def speed(one, other):
         return (other[1] - one[1]) / (other[0] - one[0])
 
+    def spent(one, other, field):
+        return round(1e6 * (other[field] - one[field]) / (other[1] - one[1]), 3)
+
     return {
         "median_mib_first_half": round(float(first), 1),
         "median_mib_second_half": round(float(last), 1),
@@ -133,6 +148,14 @@ def drift(samples, n_rows):
         "highest_mib_second_half": round(max(memory[half:]), 1),
         "rows_a_second_first_half": round(speed(parts[0], middle)),
         "rows_a_second_second_half": round(speed(middle, parts[-1])),
+        "processor_seconds_a_million_rows": [
+            spent(parts[0], middle, 4),
+            spent(middle, parts[-1], 4),
+        ],
+        "stolen_seconds_a_million_rows": [
+            spent(parts[0], middle, 5),
+            spent(middle, parts[-1], 5),
+        ],
     }
 
 
@@ -185,10 +208,17 @@ def main():
             "highest_mib_in_each_tenth": by_tenth(samples, options.rows),
             "after_10_percent": drift(samples, options.rows),
             "samples": [
-                [round(s, 2), rows, round(mib, 1), round(anonymous, 1)]
-                for s, rows, mib, anonymous in samples[:: max(1, len(samples) // 100)]
+                [round(value, 2) for value in sample]
+                for sample in samples[:: max(1, len(samples) // 100)]
             ],
-            "samples_are": ["seconds", "rows finished", "resident MiB", "anonymous MiB"],
+            "samples_are": [
+                "seconds",
+                "rows finished",
+                "resident MiB",
+                "anonymous MiB",
+                "processor seconds",
+                "seconds stolen from the machine",
+            ],
             "machine": {"processor": platform.machine(), "cores": len(os.sched_getaffinity(0))},
             "versions": {
                 "python": platform.python_version(),

@@ -138,3 +138,27 @@ sys.meta_path.insert(0, Absent())
 import lrrf_jax.benchmarks
 """
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_hashes_of_learners_tell_one_changed_rank_or_test_and_not_how_a_forest_is_laid_out():
+    script = load("hash_learners")
+    forest, _ = random_forest(np.random.default_rng(2), 3, 4, 2, 3, lowest=1)
+    hashes = {script.forest_digest(forest)}
+    # One level more, which no node uses: each leaf twice.
+    more = ((0, 0), (0, 2**forest.depth))
+    deeper = forest._replace(
+        feature=np.pad(forest.feature, more),
+        threshold=np.pad(forest.threshold, more, constant_values=np.inf),
+        missing_left=np.pad(forest.missing_left, more),
+        leaf_slot=np.repeat(forest.leaf_slot, 2, axis=1),
+    )
+    assert script.forest_digest(deeper) in hashes
+    feature = forest.feature.copy()
+    split = tuple(np.argwhere(forest.threshold < np.inf)[0])
+    feature[split] ^= 1
+    hashes.add(script.forest_digest(forest._replace(feature=feature)))
+    value = forest.leaf_value.copy()
+    value[0, 0] += 1
+    hashes.add(script.forest_digest(forest._replace(leaf_value=value)))
+    assert len(hashes) == 3
+    assert len(script.tables()) == 8
