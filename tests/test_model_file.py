@@ -123,10 +123,14 @@ NO_MODELS = {
         "holds no lrrf_jax model",
     ),
     "newer": (
-        lambda path: safetensors_file(path, {"format_version": 2, "library_version": "9.1"}),
-        r"written by a newer lrrf_jax \(9.1, format 2; .* format 1\). Upgrade",
+        lambda path: safetensors_file(path, {"format_version": 3, "library_version": "9.1"}),
+        r"written by a newer lrrf_jax \(9.1, format 3; .* format 2\). Upgrade",
     ),
-    "no checksum": (lambda path: safetensors_file(path, {"format_version": 1}), "the checksum"),
+    "no checksum": (
+        lambda path: safetensors_file(path, {"format_version": 1, "library_version": "0"}),
+        "the checksum",
+    ),
+    "no library": (lambda path: safetensors_file(path, {"format_version": 1}), "no format"),
     "no version": (lambda path: safetensors_file(path, {}), "no format version"),
     "odd version": (lambda path: safetensors_file(path, {"format_version": True}), "no format"),
     "no object": (lambda path: safetensors_file(path, [1]), "no format version"),
