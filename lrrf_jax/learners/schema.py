@@ -163,7 +163,7 @@ def parameters_of(learner: type, entries: Any) -> Any:
     """
     known = inspect.signature(learner).parameters
     hints = typing.get_type_hints(getattr(learner, "__init__"))  # noqa: B009
-    hints = {name: hints[name] for name in known}
+    hints = {name: hints.get(name, Any) for name in known}
     require_entries(entries, hints, "params", optional=set(hints), lenient=True)
     return learner(**entries)
 
