@@ -7,20 +7,23 @@ one key, ``lrrf_jax``, that holds a JSON document: ``format_version``, ``library
 
 import contextlib
 import hashlib
+import io
 import json
-import math
 import os
+import stat
 import sys
-import uuid
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
+from lrrf_jax import _safetensors
+from lrrf_jax._files import replacing
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError, ModelFileError
 
-FORMAT_VERSION = 1
+# 1: forests as flat arrays. 2: forests node by node; an entry of "extra" may be null.
+FORMAT_VERSION = 2
 _KEY = "lrrf_jax"
 _OWN_ENTRIES = ("format_version", "library_version", "sha256")
 _AGAIN = "Copy it again from where it was saved, or train the model again."
@@ -34,7 +37,8 @@ def write_model(
     Parameters
     ----------
     path : str or path-like
-        A file that is there already is replaced. Its directory must exist.
+        A file that is there already is replaced, and its mode is kept; a new one has the mode
+        that the umask allows. Its directory must exist.
     arrays : mapping of str to ndarray
         Of numbers or bools; stored as they are, little-endian.
     header : mapping of str to what JSON can hold
@@ -59,30 +63,25 @@ def write_model(
     >>> folder.cleanup()
     """
     target = os.fsdecode(path)
-    folder, name = os.path.split(target)
+    folder = os.path.dirname(target)
     if os.path.isdir(target):
         raise InputError(f"{target}: is a directory. Name a file in it.")
     if not os.path.isdir(folder or "."):
         raise InputError(f"{target}: there is no directory {folder!r}. Make it first.")
     stored = {key: _storable(target, key, array) for key, array in arrays.items()}
     document = _document(target, stored, header)
-    temporary = os.path.join(folder, f".{name}.{uuid.uuid4().hex[:12]}.tmp")
-    from safetensors import SafetensorError
-
     try:
-        save_file(stored, temporary, metadata={_KEY: _canonical(document)})
-        with open(temporary, "rb+") as file:
-            os.fsync(file.fileno())
-        os.replace(temporary, target)
-    except (OSError, SafetensorError) as error:
-        reason = getattr(error, "strerror", None) or error
+        with replacing(target) as file:
+            save_file(file, stored, {_KEY: _canonical(document)})
+    except _safetensors.Malformed as error:
         raise InputError(
-            f"{target}: cannot be written ({reason}). Free space, or choose a directory that can "
-            "be written."
+            f"{target}: the model cannot be saved ({error}). Use shorter names, or fewer features."
         ) from error
-    finally:
-        with contextlib.suppress(OSError):
-            os.remove(temporary)
+    except OSError as error:
+        raise InputError(
+            f"{target}: cannot be written ({error.strerror or error}). Free space, or choose a "
+            "directory that can be written."
+        ) from error
 
 
 def read_model(
@@ -108,22 +107,31 @@ def read_model(
 
     Notes
     -----
-    Nothing in the file is executed. Memory: the arrays, and the mapped file while it is read.
+    Nothing in the file is executed. Memory: the file once; arrays are views of its bytes. Names,
+    types and shapes are those of the file: who knows what a model must hold checks them.
     """
-    from safetensors import safe_open
-
     target = os.fsdecode(path)
     _require_content(target)
-    with _reading(target), safe_open(target, framework="numpy") as file:
-        text = (file.metadata() or {}).get(_KEY)
-        if text is None:
+    with _reading(target), _opened(target) as file:
+        n_bytes = os.fstat(file.fileno()).st_size
+        start = file.read(_safetensors.LENGTH_BYTES)
+        length = _safetensors.header_bytes(start, n_bytes)
+        n_data = n_bytes - _safetensors.LENGTH_BYTES - length
+        metadata, places = _safetensors.parse_header(file.read(length), n_data)
+        if _KEY not in metadata:
             raise ModelFileError(
                 f"{target}: is a safetensors file, but holds no lrrf_jax model. Give a file that "
                 "`save` or `lrrf train` wrote."
             )
-        header = _parsed(target, text)
-        arrays = {key: file.get_tensor(key) for key in sorted(file.keys())}  # noqa: SIM118
-    if header.get("sha256") != _checksum(arrays, header):
+        if len(metadata) > 1:
+            raise _safetensors.Malformed("it holds texts beside those of the model")
+        header = _parsed(target, metadata[_KEY])
+        data = np.empty(n_data, np.uint8)
+        if file.readinto(data.data) != n_data or file.read(1):
+            raise _safetensors.Malformed("it changed while it was read")
+        arrays = _safetensors.arrays_in(data, places)
+        checksum = _checksum(arrays, header)
+    if header.get("sha256") != checksum:
         raise ModelFileError(
             f"{target}: the checksum does not fit the content: the file was altered or damaged. "
             f"{_AGAIN}"
@@ -131,21 +139,18 @@ def read_model(
     return header, arrays
 
 
-def save_file(arrays: dict[str, NDArray], path: str, metadata: dict[str, str]) -> None:
-    """Call safetensors, imported here: fit and predict need jax, numpy and scikit-learn only."""
-    from safetensors import numpy
-
-    numpy.save_file(arrays, path, metadata=metadata)
+save_file = _safetensors.write
 
 
 def _storable(path: str, name: str, array: NDArray) -> NDArray:
     array = np.asarray(array, order="C")
-    if array.dtype.kind not in "biufc" or array.dtype.itemsize > 8:
+    dtype = _safetensors.stored_dtype(array)
+    if dtype is None:
         raise InputError(
             f"{path}: array {name!r} cannot be stored: its type is {array.dtype}. Store numbers "
             "of at most 8 bytes, or bools."
         )
-    return array.astype(array.dtype.newbyteorder("<"), copy=False)
+    return array.astype(dtype, copy=False)
 
 
 def _document(
@@ -197,6 +202,17 @@ def _require_content(path: str) -> None:
         raise ModelFileError(f"{path}: the file is empty. {_AGAIN}")
 
 
+def _opened(path: str) -> io.BufferedReader:
+    """Open a regular file; one that has become a pipe since it was looked at does not block."""
+    options = (getattr(os, name, 0) for name in ("O_NONBLOCK", "O_BINARY", "O_CLOEXEC"))
+    descriptor = os.open(path, os.O_RDONLY | sum(options))
+    file = os.fdopen(descriptor, "rb")
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        file.close()
+        raise ModelFileError(f"{path}: is no regular file. Give the path of a model file.")
+    return file
+
+
 @contextlib.contextmanager
 def _reading(path: str) -> Iterator[None]:
     """Turn whatever reading an altered file raises into a ModelFileError that names it."""
@@ -221,21 +237,15 @@ def _reading(path: str) -> Iterator[None]:
 
 
 def _parsed(path: str, text: str) -> dict[str, Any]:
-    def refuse(constant: str) -> float:
-        raise ValueError(f"{constant} is no JSON")
-
-    def finite(digits: str) -> float:
-        number = float(digits)
-        return number if math.isfinite(number) else refuse(digits)
-
     try:
-        document = json.loads(text, parse_constant=refuse, parse_float=finite)
+        document = _safetensors.parse_json(text)
     except (ValueError, RecursionError) as error:
         raise ModelFileError(
             f"{path}: the header is no valid JSON: the file was altered or damaged. {_AGAIN}"
         ) from error
-    version = document.get("format_version") if isinstance(document, dict) else None
-    if type(version) is not int or version < 1:
+    entries = document if isinstance(document, dict) else {}
+    version = entries.get("format_version")
+    if type(version) is not int or version < 1 or type(entries.get("library_version")) is not str:
         raise ModelFileError(
             f"{path}: the header has no format version: the file was altered or damaged. {_AGAIN}"
         )

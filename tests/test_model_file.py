@@ -12,6 +12,7 @@ from safetensors.numpy import load_file, save_file
 from lrrf_jax import model_file
 from lrrf_jax._validation import InputError, ModelFileError
 from lrrf_jax.model_file import read_model, write_model
+from tests.models.mutations import MUTATIONS, joined, parts
 
 ARRAYS = {
     "feature": np.array([[0, 2, -1], [1, 0, -1]], np.int32),
@@ -123,10 +124,14 @@ NO_MODELS = {
         "holds no lrrf_jax model",
     ),
     "newer": (
-        lambda path: safetensors_file(path, {"format_version": 2, "library_version": "9.1"}),
-        r"written by a newer lrrf_jax \(9.1, format 2; .* format 1\). Upgrade",
+        lambda path: safetensors_file(path, {"format_version": 3, "library_version": "9.1"}),
+        r"written by a newer lrrf_jax \(9.1, format 3; .* format 2\). Upgrade",
     ),
-    "no checksum": (lambda path: safetensors_file(path, {"format_version": 1}), "the checksum"),
+    "no checksum": (
+        lambda path: safetensors_file(path, {"format_version": 1, "library_version": "0"}),
+        "the checksum",
+    ),
+    "no library": (lambda path: safetensors_file(path, {"format_version": 1}), "no format"),
     "no version": (lambda path: safetensors_file(path, {}), "no format version"),
     "odd version": (lambda path: safetensors_file(path, {"format_version": True}), "no format"),
     "no object": (lambda path: safetensors_file(path, [1]), "no format version"),
@@ -154,17 +159,6 @@ def test_a_file_without_permission_is_refused(tmp_path):
     written(tmp_path / "m").chmod(0)
     with pytest.raises(ModelFileError, match="cannot be read"):
         read_model(tmp_path / "m")
-
-
-def parts(content):
-    """Split a safetensors file into its header, as JSON, and its data."""
-    (length,) = struct.unpack("<Q", content[:8])
-    return json.loads(content[8 : 8 + length]), content[8 + length :]
-
-
-def joined(header, data):
-    text = json.dumps(header).encode()
-    return struct.pack("<Q", len(text)) + text + data
 
 
 def test_a_file_taken_apart_and_joined_again_is_read(tmp_path):
@@ -228,58 +222,6 @@ def test_an_edit_of_the_list_of_arrays_is_noticed(tmp_path, edit):
     path.write_bytes(joined(header, data))
     with pytest.raises(ModelFileError):
         read_model(path)
-
-
-def bit_flipped(content, rng):
-    altered = bytearray(content)
-    for _ in range(rng.integers(1, 4)):
-        altered[rng.integers(len(altered))] ^= 1 << rng.integers(8)
-    return altered
-
-
-def truncated(content, rng):
-    return content[: rng.integers(len(content))]
-
-
-def lengthened(content, rng):
-    return content + rng.bytes(rng.integers(1, 20))
-
-
-def byte_replaced(content, rng):
-    altered = bytearray(content)
-    altered[rng.integers(len(altered))] = rng.integers(256)
-    return altered
-
-
-def header_edited(content, rng):
-    (length,) = struct.unpack("<Q", content[:8])
-    header = bytearray(content[8 : 8 + length])
-    start = rng.integers(length)
-    piece = [b"", b'"', b"}", b"[", b"9", b"\\", b"-1", b"\xff", b"1e999"][rng.integers(9)]
-    header[start : start + rng.integers(3)] = piece
-    return struct.pack("<Q", len(header)) + bytes(header) + content[8 + length :]
-
-
-def length_edited(content, rng):
-    return struct.pack("<Q", int(rng.integers(2**63) >> rng.integers(63))) + content[8:]
-
-
-def zeroed(content, rng):
-    altered = bytearray(content)
-    start = rng.integers(len(altered))
-    altered[start : start + 16] = bytes(len(altered[start : start + 16]))
-    return altered
-
-
-MUTATIONS = [
-    bit_flipped,
-    truncated,
-    lengthened,
-    byte_replaced,
-    header_edited,
-    length_edited,
-    zeroed,
-]
 
 
 @pytest.mark.parametrize("mutate", MUTATIONS)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from lrrf_jax._typing import NDArray
-from lrrf_jax.trees.forest import Forest
+from lrrf_jax.trees.forest import Forest, with_depth
 
 FLAGS = ("-O3", "-march=native", "-shared", "-fPIC")
 _DEPTH, _GROUP = 8, 4  # as the C source says
@@ -54,7 +54,8 @@ def c_ranker(library: ctypes.CDLL, forest: Forest) -> Callable[[NDArray], NDArra
     if np.asarray(forest.missing_left).any():
         raise NotAvailable("written for trees that send missing values right")
     n_trees, n_labels = forest.n_trees, forest.n_outputs
-    feature, threshold, leaf_slot = _padded_to_depth(forest)
+    forest = with_depth(forest, _DEPTH)  # that of the kernel
+    feature, threshold = np.asarray(forest.feature), np.asarray(forest.threshold)
     order = _preorder(_DEPTH)
     pairs = np.rec.fromarrays([feature[:, order].ravel(), threshold[:, order].ravel()])
     questions, of_node = np.unique(pairs, return_inverse=True)
@@ -62,7 +63,7 @@ def c_ranker(library: ctypes.CDLL, forest: Forest) -> Callable[[NDArray], NDArra
     of_node = np.pad(of_node.reshape(n_trees, -1), ((0, pad), (0, 0))).astype(np.int32)
     width = -(-n_labels // 8) * 8
     leaves = np.zeros((n_trees + pad, 2**_DEPTH, width), np.uint16)
-    leaves[:n_trees, :, :n_labels] = np.asarray(forest.leaf_value)[leaf_slot]
+    leaves[:n_trees, :, :n_labels] = np.asarray(forest.leaf_value)[np.asarray(forest.leaf_slot)]
     # The vectors of the kernel must lie on whole multiples of their size.
     leaves = _aligned(leaves)
     question_feature = np.ascontiguousarray(questions["f0"], np.int32)
@@ -89,17 +90,6 @@ def c_ranker(library: ctypes.CDLL, forest: Forest) -> Callable[[NDArray], NDArra
         return ranks
 
     return rank
-
-
-def _padded_to_depth(forest: Forest) -> tuple[NDArray, NDArray, NDArray]:
-    """Levels of unsplit nodes below shallow trees, so that all have the depth of the kernel."""
-    times = 2 ** (_DEPTH - forest.depth)
-    n_missing = 2**_DEPTH - 2**forest.depth
-    feature = np.pad(np.asarray(forest.feature), ((0, 0), (0, n_missing)))
-    threshold = np.pad(
-        np.asarray(forest.threshold), ((0, 0), (0, n_missing)), constant_values=np.inf
-    )
-    return feature, threshold, np.repeat(np.asarray(forest.leaf_slot), times, axis=1)
 
 
 def _preorder(depth: int) -> NDArray:

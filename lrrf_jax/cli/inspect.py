@@ -18,11 +18,11 @@ def inspect(
     Example:
       lrrf inspect iris.lrrf
     """  # noqa: D301 (typer reads the backspace as: do not rewrap)
-    from lrrf_jax import load, model_file
+    from lrrf_jax import learners, model_file
     from lrrf_jax.cli import _runtime
 
-    header, _ = model_file.read_model(model)
-    ranker = load(model)
+    header, arrays = model_file.read_model(model)
+    ranker = learners.of_content(model, header, arrays)
     facts = _facts(model, header, ranker)
     if json:
         _runtime.print_json(facts)

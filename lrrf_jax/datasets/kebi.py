@@ -3,10 +3,12 @@
 import contextlib
 import os
 import re
+import shutil
 from collections.abc import Iterator, Sequence
 from typing import Any
 from urllib.parse import urlparse
 
+from lrrf_jax._files import replacing
 from lrrf_jax._tabular import suffix_of
 from lrrf_jax._validation import InputError
 from lrrf_jax.datasets.container import LabelRankingData
@@ -171,7 +173,9 @@ def _reason(error: Exception) -> str:
 def _keep(path: str, name: str, folder: str) -> None:
     """Give a good download its name, and remove older copies, which would be found before it."""
     final = os.path.join(folder, f"{name}{suffix_of(path)}")
-    os.replace(path, final)
+    # A copy, for pooch lets nobody else read its files.
+    with open(path, "rb") as download, replacing(final) as file:
+        shutil.copyfileobj(download, file)
     for suffix in SUFFIXES:
         other = os.path.join(folder, f"{name}{suffix}")
         if other != final:

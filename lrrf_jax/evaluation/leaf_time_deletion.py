@@ -70,18 +70,15 @@ def predict_with_deletion_in_leaves(
     """
     forest, n_labels = ranker.forest_, y_train.shape[1]
     order = np.argsort(y_train, axis=1)
-    query_leaf, training_leaf = ranker.apply(X), ranker.apply(X_train)
+    query_leaf, training_leaf = ranker._leaf_slots(X), ranker._leaf_slots(X_train)
     key = jax.random.key(ranker._seed, impl="threefry2x32")
     counts = forest_views.bootstrap_table(
         key, len(y_train), forest.n_trees, ranker.config_.bootstrap
     )
-    slots = np.asarray(forest.leaf_slot)
     total = np.zeros((len(query_leaf), n_labels))
     for tree, child in enumerate(seed.spawn(forest.n_trees)):
-        members = leaf_members(
-            slots[tree, training_leaf[:, tree]], counts[:, tree], len(forest.leaf_value)
-        )
-        leaf = slots[tree, query_leaf[:, tree]]
+        members = leaf_members(training_leaf[:, tree], counts[:, tree], len(forest.leaf_value))
+        leaf = query_leaf[:, tree]
         votes = leaf_votes(members, leaf, order, missing, np.random.default_rng(child))
         borda = n_labels + 1 - _ranks(votes)
         total += np.where((members.size[leaf] > 0)[:, None], borda, 0)

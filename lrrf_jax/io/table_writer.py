@@ -10,6 +10,7 @@ from typing import IO, Any, Self
 import numpy as np
 import pyarrow as pa
 
+from lrrf_jax._files import take_mode
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError
 from lrrf_jax.io._sinks import SINKS, Sink
@@ -151,6 +152,7 @@ class TableWriter:
         """Move the finished file to ``path``, by default where the writer was made for."""
         self.path = path or self.path
         with self._writing():
+            take_mode(self.temporary, self.path)
             os.replace(self.temporary, self.path)
             sync_directory(os.path.dirname(self.path))
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from lrrf_jax import model_file
 from lrrf_jax._program_limit import make_room_for_programs
+from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import ModelFileError
 from lrrf_jax.learners.base import LabelRanker
 from lrrf_jax.learners.cc import ConstraintClassificationLabelRanker
@@ -71,13 +72,20 @@ def load(path: str | os.PathLike) -> Any:
     Raises
     ------
     ModelFileError
-        For a file that is absent, cut short, altered, or written by a newer version.
+        For a file that is absent, cut short, altered, written by a newer version, or that holds
+        what no model can: everything is checked before it is used.
     """
-    header, arrays = model_file.read_model(path)
+    return of_content(path, *model_file.read_model(path))
+
+
+def of_content(
+    path: str | os.PathLike[str], header: dict[str, Any], arrays: dict[str, NDArray]
+) -> Any:
+    """Make a learner of what `model_file.read_model` read; raises as `load`."""
     learner = header.get("learner")
-    if learner not in LEARNERS:
+    if not isinstance(learner, str) or learner not in LEARNERS:
         raise ModelFileError(
-            f"{os.fspath(path)} holds a '{learner}' model; this version of lrrf_jax knows "
+            f"{os.fspath(path)}: holds a {learner!r:.40} model; this version of lrrf_jax knows "
             f"{', '.join(LEARNERS)}. Install the version that wrote it."
         )
     make_room_for_programs()

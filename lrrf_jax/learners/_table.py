@@ -30,6 +30,13 @@ class TrainingTable(NamedTuple):
         return None if self.weight is None else self.weight[rows]
 
 
+def table_of_shape(n_features: int, n_labels: int) -> TrainingTable:
+    """Return a table of one row, for what depends on the number of columns only."""
+    features = np.broadcast_to(np.float32(0), (1, n_features))
+    positions = np.broadcast_to(np.float32(1), (1, n_labels))
+    return TrainingTable(features, positions, None, np.zeros(1, np.int64), [], None, 1, True)
+
+
 def training_table(
     X: Any,
     y: Any,

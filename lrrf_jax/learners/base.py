@@ -19,10 +19,11 @@ from lrrf_jax._program_limit import make_room_for_programs, times_dropped
 from lrrf_jax._threads import thread_count
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError, ModelFileError, require_integer
-from lrrf_jax.learners import persistence
+from lrrf_jax.learners import persistence, schema
 from lrrf_jax.learners._table import TrainingTable, training_table
 from lrrf_jax.learners.batching import PROGRAM_SIZES, map_rows
 from lrrf_jax.learners.batching import batch_sizes as batch_sizes_of
+from lrrf_jax.learners.schema import Sizes
 from lrrf_jax.rankings.permutations import ordering_from_ranks
 
 
@@ -53,9 +54,24 @@ class LabelRanker(BaseEstimator, abc.ABC):
     def _scores(self, features: NDArray) -> jax.Array:
         """Scores of a block of rows, float32 (n_samples, n_labels), in the order of `_ranks`."""
 
+    def _check_settings(self, n_features: int, n_labels: int) -> None:
+        """Raise InputError for parameters of the learner that ``fit`` would refuse."""
+
     def _check_params(self, params: Any) -> str | None:
-        """Say what is wrong with parameters that were read from a file."""
+        """Say what is wrong with parameters that were read from a file, beside their schema."""
         return None
+
+    @classmethod
+    def _n_outputs(cls, config: Any, n_labels: int) -> int:
+        """Columns of what the parameters hold for each row or leaf."""
+        return n_labels
+
+    @classmethod
+    def _read_arrays(cls, arrays: dict[str, NDArray], sizes: Sizes, format_version: int) -> Any:
+        """Make the parameters of checked arrays of a model file."""
+        return schema.arrays_of(cls.params_type, arrays, sizes)
+
+    _extra_types: ClassVar[dict[str, Any]] = {}  # of what `_extra_header` gives
 
     # ------------------------------------------------------------------------------- fit
     def fit(
@@ -335,19 +351,31 @@ class LabelRanker(BaseEstimator, abc.ABC):
         SHA-256 of all; loading it executes nothing.
         """
         check_is_fitted(self, "params_")
+        params = persistence.plain(self.get_params(deep=False))
         header = {
             "learner": self.name,
-            "params": persistence.plain(self.get_params(deep=False)),
+            "params": params,
             "config": dataclasses.asdict(self.config_),
             "labels": self.labels_.tolist(),
             "feature_names": list(getattr(self, "feature_names_in_", [])) or None,
             "n_features": self.n_features_in_,
-            "extra": self._extra_header(),
+            "extra": persistence.without_nan(self._extra_header()),
         }
-        model_file.write_model(path, persistence.flatten(self.params_), header)
+        try:  # as `load` will
+            again = schema.parameters_of(type(self), params)
+            schema.require_usable(
+                lambda: again._check_settings(self.n_features_in_, len(self.labels_))
+            )
+            arrays = persistence.flatten(self.params_)
+        except schema.Unfit as error:
+            raise InputError(
+                f"{os.fspath(path)}: the model cannot be saved, for it could not be loaded: "
+                f"{error}. Set its parameters to what fit takes."
+            ) from error
+        model_file.write_model(path, arrays, header)
 
     def _extra_header(self) -> dict[str, Any]:
-        """JSON-able facts about the fit that a loaded model should still tell."""
+        """JSON-able facts about the fit that a loaded model should still tell; NaN is null."""
         return {}
 
     def _restore_extra(self, extra: dict[str, Any]) -> None:
@@ -355,22 +383,23 @@ class LabelRanker(BaseEstimator, abc.ABC):
 
     @classmethod
     def _from_file(cls, path: Any, header: dict[str, Any], arrays: dict[str, NDArray]) -> Self:
+        """Make a fitted learner of what `model_file.read_model` read, when all of it is checked."""
         try:
-            known = cls._get_param_names()
-            ranker = cls(**{k: v for k, v in header["params"].items() if k in known})
-            config = cls.config_type(**header["config"])
-            params = persistence.restore(cls.params_type, arrays)
-            ranker.n_features_in_ = int(header["n_features"])
-            ranker._set_fitted(params, config, header["labels"], header["feature_names"])
-            ranker._restore_extra(header.get("extra", {}))
+            content = persistence.read_header(cls, header)
+            ranker = content.ranker
+            params = cls._read_arrays(arrays, content.sizes, header["format_version"])
+            ranker.n_features_in_ = header["n_features"]
+            ranker._set_fitted(params, content.config, content.labels, content.feature_names)
             problem = ranker._check_params(params)
-        except (KeyError, TypeError, ValueError) as error:
-            problem = f"{type(error).__name__}: {error}"
-        if problem:
+            if problem:
+                raise schema.Unfit(problem)
+            ranker._restore_extra(content.extra)
+        except (schema.Unfit, MemoryError) as error:
+            reason = str(error) or "there is not enough memory for it"
             raise ModelFileError(
-                f"{os.fspath(path)} holds no usable '{header.get('learner')}' model: {problem}. "
+                f"{os.fspath(path)}: holds no usable '{cls.name}' model: {reason}. "
                 "Save the model again, with this version of lrrf_jax."
-            )
+            ) from error
         return ranker
 
     def __getstate__(self) -> dict[str, Any]:

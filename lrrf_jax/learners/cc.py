@@ -8,7 +8,7 @@ algorithm", JMLR 8, 2007; alpha = 500 as in Huellermeier et al. 2008.
 
 import dataclasses
 import functools
-from typing import Any, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -30,6 +30,7 @@ from lrrf_jax.learners.linear import (
     scaling_of,
     utility_rows,
 )
+from lrrf_jax.learners.schema import Range
 from lrrf_jax.trees.xla import COMPILER_OPTIONS, take
 
 _MOST_EPOCHS = 2**15 - 1  # mistakes of a pair are counted in int16
@@ -39,7 +40,7 @@ _MOST_EPOCHS = 2**15 - 1  # mistakes of a pair are counted in int16
 class CCConfig:
     """Settings of a fitted constraint classifier."""
 
-    n_labels: int
+    n_labels: Annotated[int, Range(2)]
 
 
 def rounds_of_pairs(n_labels: int) -> NDArray:  # int32 (n_rounds, n_labels)
@@ -293,13 +294,16 @@ class ConstraintClassificationLabelRanker(LabelRanker):
         self.missing = missing
         self.random_state = random_state
 
-    def _fit(self, key: Any, table: TrainingTable) -> tuple[LinearParams, CCConfig]:
+    def _check_settings(self, n_features: int, n_labels: int) -> None:
         require_integer(self.epochs, "epochs", 1)
         require_integer(self.alpha, "alpha", 1)
         require_choice(self.average, "average", (True, False))
         require_choice(self.pairs, "pairs", ("all", "adjacent"))
         require_choice(self.fit_intercept, "fit_intercept", (True, False))
         require_integer(self.max_pairs, "max_pairs", 1)
+
+    def _fit(self, key: Any, table: TrainingTable) -> tuple[LinearParams, CCConfig]:
+        self._check_settings(table.features.shape[1], table.positions.shape[1])
         params, self.n_iter_, self.n_mistakes_ = fit_cc(
             key,
             table,
@@ -318,6 +322,11 @@ class ConstraintClassificationLabelRanker(LabelRanker):
     def _scores(self, features: NDArray) -> Any:
         return utility_rows(self.params_, features, of_ranks=False)
 
+    _extra_types: ClassVar[dict[str, Any]] = {
+        "n_iter": Annotated[int, Range(1)],
+        "n_mistakes": Annotated[int, Range(0)],
+    }
+
     def _extra_header(self) -> dict[str, Any]:
         return {"n_iter": self.n_iter_, "n_mistakes": self.n_mistakes_}
 
@@ -325,4 +334,4 @@ class ConstraintClassificationLabelRanker(LabelRanker):
         self.n_iter_, self.n_mistakes_ = int(extra["n_iter"]), int(extra["n_mistakes"])
 
     def _check_params(self, params: LinearParams) -> str | None:
-        return params_violation(params, self.n_features_in_, len(self.labels_))
+        return params_violation(params)

@@ -5,6 +5,7 @@ holds some trees and says what fit they belong to. Files appear whole or not at 
 depend on the devices or processes they were grown by, so these may change in between.
 """
 
+import io
 import os
 import re
 import time
@@ -12,15 +13,24 @@ from typing import Any
 
 import jax
 
-from lrrf_jax import model_file
+from lrrf_jax import _safetensors, model_file
+from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError, ModelFileError
-from lrrf_jax.learners import persistence
+from lrrf_jax.learners import persistence, schema
+from lrrf_jax.learners.forest_aggregation import leaf_violation, numbers_in_leaf
+from lrrf_jax.learners.forest_storage import (
+    FlatBlock,
+    StoredBlock,
+    grown_of_flat,
+    pack_grown,
+    unpack_grown,
+)
 from lrrf_jax.trees import mesh
 from lrrf_jax.trees.blocks import Grown, join_grown, take_trees
-from lrrf_jax.trees.forest import invariant_violation
 
 BLOCK_SECONDS = 10.0  # what is finished in this time is written together
 _KIND = "block of trees"
+_HEADER = {"kind": str, "first_tree": int, "fit": dict, **persistence.ADDED}
 _NAME = re.compile(r"trees-(\d{5,})-(\d{5,})\.lrrf")
 
 
@@ -76,8 +86,6 @@ class Checkpoint:
         return grown
 
     def _read_together(self, first_tree: int, n_trees: int) -> Grown | None:
-        from safetensors.numpy import load, save
-
         grown, problem = None, ""
         if self._writes:
             try:
@@ -88,9 +96,11 @@ class Checkpoint:
         problem = mesh.of_first_process(problem.encode()).decode()
         if problem:
             raise InputError(problem)
-        content = save(persistence.flatten(grown)) if grown else b""
-        content = mesh.of_first_process(content)
-        return persistence.restore(Grown, load(content)) if content else None
+        content = io.BytesIO()
+        if grown:
+            _safetensors.write(content, persistence.flatten(pack_grown(grown)), {})
+        sent = mesh.of_first_process(content.getvalue())
+        return self._grown(_safetensors.loads(sent)) if sent else None
 
     def _read(self, first_tree: int, n_trees: int) -> Grown | None:
         try:
@@ -126,18 +136,33 @@ class Checkpoint:
                 "empty directory."
             )
         try:
-            grown = persistence.restore(Grown, arrays)
-            problem = invariant_violation(grown.forest, self.n_features)
-            nodes = (stop - start, grown.forest.feature.shape[1])
-            if not problem and (grown.gain.shape != nodes or header["first_tree"] != start):
-                problem = "they are not those of its name"
-        except (KeyError, TypeError, ValueError) as error:
-            problem = f"{type(error).__name__}: {error}"
-        if problem:
+            schema.require_entries(header, _HEADER, "the header")
+            grown = self._grown(arrays, header["format_version"])
+            if grown.forest.n_trees != stop - start or header["first_tree"] != start:
+                raise schema.Unfit("they are not those of its name")
+        except (schema.Unfit, MemoryError) as error:
             raise ModelFileError(
-                f"checkpoint {path}: holds no usable trees: {problem}. Delete it; they will grow "
+                f"checkpoint {path}: holds no usable trees: {error}. Delete it; they will grow "
                 "again."
-            )
+            ) from error
+        return grown
+
+    def _grown(self, arrays: dict[str, NDArray], format_version: int = 2) -> Grown:
+        """Make trees of the arrays of a file, when all is checked; Unfit for others."""
+        n_labels, aggregation = self.fit["n_labels"], self.fit["aggregation"]
+        sizes = {
+            "n_features": self.n_features,
+            "n_outputs": numbers_in_leaf(n_labels, aggregation),
+        }
+        if format_version == 1:
+            block = schema.arrays_of(FlatBlock, arrays, sizes)
+            grown = grown_of_flat(block, self.n_features)
+        else:
+            grown = unpack_grown(schema.arrays_of(StoredBlock, arrays, sizes))
+        forest = grown.forest
+        problem = leaf_violation(forest.leaf_value, forest.n_trees, n_labels, aggregation)
+        if problem or forest.depth > self.fit["max_depth"]:
+            raise schema.Unfit(problem or f"their depth is {forest.depth}")
         return grown
 
     def add(self, grown: Grown) -> None:
@@ -156,7 +181,7 @@ class Checkpoint:
         end = self._next + grown.forest.n_trees
         model_file.write_model(
             os.path.join(self.folder, f"trees-{self._next:05d}-{end - 1:05d}.lrrf"),
-            persistence.flatten(grown),
+            persistence.flatten(pack_grown(grown)),
             {"kind": _KIND, "first_tree": self._next, "fit": self.fit},
         )
         self._unwritten, self._next = [], end

@@ -2,7 +2,7 @@
 
 import dataclasses
 import functools
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -11,6 +11,7 @@ import numpy as np
 from lrrf_jax._typing import AnyArray, Array, NDArray
 from lrrf_jax.learners._table import TrainingTable
 from lrrf_jax.learners.base import LabelRanker
+from lrrf_jax.learners.schema import Range, Stored
 from lrrf_jax.rankings.aggregation import borda
 from lrrf_jax.rankings.statistics import borda_votes
 
@@ -18,14 +19,14 @@ from lrrf_jax.rankings.statistics import borda_votes
 class ConsensusParams(NamedTuple):
     """What is known of the labels, whatever the row."""
 
-    mean_vote: AnyArray  # float32 (n_labels,)
+    mean_vote: Annotated[AnyArray, Stored("float32", "n_labels")]
 
 
 @dataclasses.dataclass(frozen=True)
 class ConsensusConfig:
     """Settings of a fitted consensus."""
 
-    n_labels: int
+    n_labels: Annotated[int, Range(2)]
 
 
 def fit_consensus(table: TrainingTable) -> ConsensusParams:
@@ -59,12 +60,6 @@ class ConsensusLabelRanker(LabelRanker):
 
     def _fit(self, key: Any, table: TrainingTable) -> tuple[ConsensusParams, ConsensusConfig]:
         return fit_consensus(table), ConsensusConfig(table.positions.shape[1])
-
-    def _check_params(self, params: ConsensusParams) -> str | None:
-        vote, n_labels = params.mean_vote, len(self.labels_)
-        if vote.shape != (n_labels,) or not np.isfinite(vote).all():
-            return f"mean_vote must hold {n_labels} finite numbers"
-        return None
 
     def _ranks(self, features: NDArray) -> Any:
         return consensus_rows(self.params_.mean_vote, features, of_ranks=True)

@@ -17,6 +17,7 @@ AGGREGATIONS = ("two-step", "one-step", "copeland", "kemeny")
 _VOTE_UNIT = 2**10  # of a mean vote in a leaf
 _PAIR_UNIT = 2**12  # of a mean preference in a leaf
 _COMPARED_LABELS = 32  # above, comparing all pairs takes longer than a sort
+_LEAVES_AT_ONCE = 2**14
 _SHRINKAGE = 0.5  # observations of "no preference" that every pair of a leaf starts with
 
 
@@ -92,6 +93,45 @@ def leaf_statistics(
     if observed[informative].all():
         observed = ones  # of complete rankings the weight is the number of observations
     return np.concatenate([signs, observed], axis=1), MeanPreferences(n_pairs, weight_scale)
+
+
+def numbers_in_leaf(n_labels: int, aggregation: str) -> int:
+    """Count the integers that a leaf holds: one a label, or one a pair of labels."""
+    by_label = aggregation in ("two-step", "one-step")
+    return n_labels if by_label else n_labels * (n_labels - 1) // 2
+
+
+def largest_sum(n_trees: int, n_labels: int, aggregation: str) -> int:
+    """Bound every number on the way from the leaves of so many trees to ranks and scores."""
+    if aggregation == "two-step":
+        return n_trees * (n_labels + 1)
+    if aggregation == "one-step":
+        return n_trees * (n_labels + 1) * _VOTE_UNIT
+    # Kemeny's search sums rows of the matrix twice; up to seven labels, all pairs.
+    return n_trees * max(2 * n_labels, 21) * _PAIR_UNIT
+
+
+def leaf_violation(
+    values: NDArray,  # int32 (n_slots, n_outputs)
+    n_trees: int,
+    n_labels: int,
+    aggregation: str,
+) -> str | None:
+    """Say which values of leaves no aggregation gives, or could not sum."""
+    if largest_sum(n_trees, n_labels, aggregation) >= 2**31:
+        return f"the sums of {n_trees} trees over {n_labels} labels do not fit 32 bits"
+    if aggregation == "two-step":
+        places = np.arange(1, n_labels + 1, dtype=np.int32)
+        for start in range(0, len(values), _LEAVES_AT_ONCE):
+            if (np.sort(values[start : start + _LEAVES_AT_ONCE], axis=1) != places).any():
+                return "a leaf holds no ranking"
+        return None
+    least, most = -_PAIR_UNIT, _PAIR_UNIT
+    if aggregation == "one-step":
+        least, most = 0, (n_labels + 1) * _VOTE_UNIT
+    if values.min() < least or values.max() > most:
+        return f"leaves hold numbers from {values.min()} to {values.max()}"
+    return None
 
 
 def ranks_of_sums(

@@ -2,37 +2,43 @@
 
 import dataclasses
 import math
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from lrrf_jax._validation import InputError, require_choice, require_integer
 from lrrf_jax.learners._table import TrainingTable
 from lrrf_jax.learners.forest_aggregation import AGGREGATIONS
+from lrrf_jax.learners.schema import OneOf, Range
 from lrrf_jax.trees.binning import resolve_max_bins
 from lrrf_jax.trees.forest import MAX_DEPTH
 
 CRITERIA = ("tlac", "rac", "pairwise", "positions")
+# Each of one learner, which offers no other.
+_FIXED_CRITERIA = ("edira", "votes", "dispersion", "theta", "similarity")
+PURITIES = ("ranking", "top-label")
+SPLITTERS = ("best", "random")
 
 
 @dataclasses.dataclass(frozen=True)
 class ForestConfig:
     """Settings of a fitted forest; ``aggregation`` is never "auto" here."""
 
-    n_labels: int
-    n_trees: int
-    criterion: str
-    purity: str
-    splitter: str
-    max_depth: int
-    n_candidates: int
-    min_samples_split: int
-    min_samples_leaf: int
+    n_labels: Annotated[int, Range(2)]
+    n_trees: Annotated[int, Range(1)]
+    criterion: Annotated[str, OneOf((*CRITERIA, *_FIXED_CRITERIA))]
+    purity: Annotated[str, OneOf(PURITIES)]
+    splitter: Annotated[str, OneOf((*SPLITTERS, "width", "frequency"))]
+    max_depth: Annotated[int, Range(1, MAX_DEPTH)]
+    n_candidates: Annotated[int, Range(1)]
+    min_samples_split: Annotated[int, Range(2)]
+    min_samples_leaf: Annotated[int, Range(1)]
     bootstrap: bool
-    aggregation: str
-    max_thresholds: int
-    n_cuts: int = 1  # thresholds a feature of the splitters "width" and "frequency"
-    patience: float = 0.98  # of the criterion "similarity"
+    aggregation: Annotated[str, OneOf(AGGREGATIONS)]
+    max_thresholds: Annotated[int, Range(1, 255)]
+    # Thresholds a feature of the splitters "width" and "frequency".
+    n_cuts: Annotated[int, Range(1, 63)] = 1
+    patience: Annotated[float, Range(0, 1)] = 0.98  # of the criterion "similarity"
 
 
 def resolve_config(ranker: Any, table: TrainingTable) -> ForestConfig:
@@ -40,12 +46,17 @@ def resolve_config(ranker: Any, table: TrainingTable) -> ForestConfig:
     require_tree_parameters(ranker)
     require_integer(ranker.n_estimators, "n_estimators", 1)
     require_choice(ranker.criterion, "criterion", CRITERIA)
-    require_choice(ranker.purity, "purity", ("ranking", "top-label"))
-    require_choice(ranker.splitter, "splitter", ("best", "random"))
+    require_choice(ranker.purity, "purity", PURITIES)
+    require_choice(ranker.splitter, "splitter", SPLITTERS)
     require_integer(ranker.min_samples_split, "min_samples_split", 2)
     require_choice(ranker.aggregation, "aggregation", ("auto", *AGGREGATIONS))
     if ranker.memory_budget is not None:
         require_integer(ranker.memory_budget, "memory_budget", 2**20)
+    if ranker.oob_score and not ranker.bootstrap:
+        raise InputError(
+            "oob_score needs bootstrap=True: without a bootstrap every tree draws every row, and "
+            "none is out of bag. Set one of them the other way."
+        )
     aggregation = ranker.aggregation
     if aggregation == "auto":
         aggregation = "two-step" if table.complete else "kemeny"

@@ -6,7 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import jax
 import numpy as np
@@ -15,8 +15,10 @@ from lrrf_jax._typing import AnyArray, Array, NDArray
 from lrrf_jax._validation import InputError
 from lrrf_jax.learners._table import TrainingTable
 from lrrf_jax.learners.checkpoints import Checkpoint
+from lrrf_jax.learners.forest_aggregation import largest_sum
 from lrrf_jax.learners.forest_config import ForestConfig
 from lrrf_jax.learners.forest_samples import growth_samples
+from lrrf_jax.learners.schema import Stored
 from lrrf_jax.trees import mesh
 from lrrf_jax.trees.blocks import Grown, grow_blocks, join, join_grown
 from lrrf_jax.trees.forest import Forest, is_split
@@ -24,11 +26,14 @@ from lrrf_jax.trees.forest import Forest, is_split
 _MEMORY_BUDGET = 2**30
 
 
+Importances = Annotated[AnyArray, Stored("float32", "n_features", least=0)]
+
+
 class ForestParams(NamedTuple):
     """What a fitted forest is made of."""
 
     forest: Forest
-    importances: AnyArray  # float32 (n_features,)
+    importances: Importances
 
 
 def fit_forest(
@@ -49,6 +54,12 @@ def fit_forest(
     Returns the parameters, and the gains of the nodes, float32 (n_trees, 2**depth - 1), of the
     trees that were grown now or taken from the checkpoint.
     """
+    if largest_sum(config.n_trees, config.n_labels, config.aggregation) >= 2**31:
+        raise InputError(
+            f"n_estimators must be smaller for so many labels; the sums of {config.n_trees} trees "
+            f"over {config.n_labels} labels do not fit 32 bits. Use fewer trees, or "
+            'aggregation="two-step" where there is a choice.'
+        )
     n_features = table.features.shape[1]
     n_first = 0 if first_trees is None else first_trees.n_trees
     together = mesh.spans_processes(mesh.growing_devices())

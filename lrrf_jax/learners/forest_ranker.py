@@ -1,16 +1,24 @@
 """What every learner shares whose model is a forest: prediction, leaves, importances, checks."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from lrrf_jax._typing import NDArray
-from lrrf_jax.learners import forest_views
+from lrrf_jax.learners import forest_views, schema
 from lrrf_jax.learners.base import LabelRanker
+from lrrf_jax.learners.forest_aggregation import leaf_violation, numbers_in_leaf
 from lrrf_jax.learners.forest_config import ForestConfig
-from lrrf_jax.learners.forest_growth import ForestParams
+from lrrf_jax.learners.forest_growth import ForestParams, Importances
 from lrrf_jax.learners.forest_prediction import ReadyForests, forest_ranks, forest_scores
-from lrrf_jax.trees.forest import Forest, invariant_violation
+from lrrf_jax.learners.forest_storage import (
+    FlatForest,
+    StoredForest,
+    forest_of_flat,
+    unpack_forest,
+)
+from lrrf_jax.learners.schema import Sizes
+from lrrf_jax.trees.forest import Forest
 
 
 class ForestLabelRanker(LabelRanker):
@@ -44,9 +52,16 @@ class ForestLabelRanker(LabelRanker):
         Returns
         -------
         int32 (n_samples, n_estimators)
-            0 .. 2**max_depth - 1, leaves of the complete tree from left to right.
+            0 .. 2**max_depth - 1, leaves of the complete tree from left to right. A number does
+            not change with the depth that the trees reach. ``forest_`` may have fewer levels; a
+            column of its ``leaf_slot`` is ``leaf >> (max_depth - forest_.depth)``.
         """
-        return forest_views.leaves(self._features(X), self._ready_forests().on_one())
+        leaf = forest_views.leaves(self._features(X), self._ready_forests().on_one())
+        return forest_views.leaf_at_depth(leaf, self.forest_.depth, self.config_.max_depth)
+
+    def _leaf_slots(self, X: Any) -> NDArray:  # int32 (n_samples, n_estimators)
+        """Row of ``forest_.leaf_value`` that each row reaches in each tree."""
+        return forest_views.slots(self._features(X), self._ready_forests().on_one())
 
     # ------------------------------------------------------------------------------- fitted
     @property
@@ -60,15 +75,38 @@ class ForestLabelRanker(LabelRanker):
         total = np.asarray(self.params_.importances, np.float64)
         return total / total.sum() if total.sum() > 0 else total
 
+    @classmethod
+    def _n_outputs(cls, config: ForestConfig, n_labels: int) -> int:
+        return numbers_in_leaf(n_labels, config.aggregation)
+
+    @classmethod
+    def _read_arrays(
+        cls, arrays: dict[str, NDArray], sizes: Sizes, format_version: int
+    ) -> ForestParams:
+        stored = schema.arrays_of(_FILES[format_version], arrays, sizes)
+        if isinstance(stored.forest, FlatForest):
+            forest = forest_of_flat(stored.forest, sizes["n_features"])
+        else:
+            forest = unpack_forest(stored.forest)
+        return ForestParams(forest, stored.importances)
+
     def _check_params(self, params: ForestParams) -> str | None:
-        if params.importances.shape != (self.n_features_in_,):
-            return f"importances have shape {params.importances.shape}"
-        if not np.isfinite(params.importances).all():
-            return "importances are not finite"
-        n_labels = len(self.labels_)
-        two_step = self.config_.aggregation in ("two-step", "one-step")
-        n_outputs = n_labels if two_step else n_labels * (n_labels - 1) // 2
-        problem = invariant_violation(params.forest, self.n_features_in_)
-        if problem is None and params.forest.n_outputs != n_outputs:
-            problem = f"leaves hold {params.forest.n_outputs} numbers, not {n_outputs}"
-        return problem
+        config, forest = self.config_, params.forest
+        if forest.n_trees != config.n_trees or forest.depth > config.max_depth:
+            return f"it holds {forest.n_trees} trees of depth {forest.depth}, which config denies"
+        return leaf_violation(
+            forest.leaf_value, forest.n_trees, config.n_labels, config.aggregation
+        )
+
+
+class _StoredParams(NamedTuple):
+    forest: StoredForest
+    importances: Importances
+
+
+class _FlatParams(NamedTuple):
+    forest: FlatForest
+    importances: Importances
+
+
+_FILES: dict[int, type] = {1: _FlatParams, 2: _StoredParams}

@@ -3,7 +3,7 @@
 from typing import Any, ClassVar
 
 from lrrf_jax._validation import require_integer
-from lrrf_jax.learners._table import TrainingTable
+from lrrf_jax.learners._table import TrainingTable, table_of_shape
 from lrrf_jax.learners.forest_config import (
     ForestConfig,
     require_tree_parameters,
@@ -46,6 +46,9 @@ class ForestVariant(ForestLabelRanker):
     def _fit(self, key: Any, table: TrainingTable) -> tuple[ForestParams, ForestConfig]:
         config = self._forest_config(table)
         return fit_forest(key, table, config)[0], config
+
+    def _check_settings(self, n_features: int, n_labels: int) -> None:
+        self._forest_config(table_of_shape(n_features, n_labels))
 
     def _forest_config(self, table: TrainingTable) -> ForestConfig:
         require_integer(self.n_estimators, "n_estimators", 1)

@@ -49,6 +49,20 @@ def leaves(features: NDArray, forest: ReadyForest) -> NDArray:
     return map_rows(lambda rows: _leaf_numbers(forest, rows), features)
 
 
+def leaf_at_depth(leaf: NDArray, depth: int, larger: int) -> NDArray:  # int32, the shape of leaf
+    """Give leaves the numbers that they had if there were more levels of unsplit nodes.
+
+    Rows go right through an unsplit node, so they end in the last leaf below it.
+    """
+    return ((leaf + 1) << (larger - depth)) - 1
+
+
+def slots(features: NDArray, forest: ReadyForest) -> NDArray:
+    """Row of ``leaf_value`` that each row reaches in each tree, int32 (n_samples, n_trees)."""
+    table = np.asarray(forest.leaf_slot)
+    return table[np.arange(len(table)), leaves(features, forest)]
+
+
 @functools.partial(
     jax.jit, static_argnames=("n_rows", "bootstrap"), compiler_options=COMPILER_OPTIONS
 )
@@ -102,18 +116,15 @@ def neighbors(
 ) -> tuple[NDArray, NDArray]:
     """Find the training rows of most weight in the leaves of each row."""
     n_training, n_trees = len(training_features), forest.leaf_slot.shape[0]
-    leaf = leaves(training_features, forest)
+    # Rows of one unsplit node may have different leaf numbers; they share a slot.
+    slot = slots(training_features, forest)
     weight = bootstrap_table(key, n_training, n_trees, bootstrap).astype(np.float64)
     if training_weight is not None:
         weight = weight * training_weight[:, None]
-    n_leaves = forest.leaf_slot.shape[1]
-    cell = leaf + n_leaves * np.arange(n_trees)
-    # Rows of one unsplit node may have different leaf numbers; they share a slot.
-    slot = np.asarray(forest.leaf_slot).ravel()
-    of_slot = np.bincount(slot[cell].ravel(), weight.ravel(), len(forest.leaf_value))
-    share = weight / np.maximum(of_slot[slot[cell]], np.finfo(np.float64).tiny) / n_trees
-    training_slot = np.where(weight > 0, slot[cell], -1).astype(np.int32)
-    query = slot[leaves(features, forest) + n_leaves * np.arange(n_trees)]
+    of_slot = np.bincount(slot.ravel(), weight.ravel(), len(forest.leaf_value))
+    share = weight / np.maximum(of_slot[slot], np.finfo(np.float64).tiny) / n_trees
+    training_slot = np.where(weight > 0, slot, -1).astype(np.int32)
+    query = slots(features, forest)
 
     width = min(k, n_training)
     rows = np.full((len(features), k), -1, np.int64)

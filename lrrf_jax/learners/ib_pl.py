@@ -10,6 +10,7 @@ from lrrf_jax._typing import Array, NDArray
 from lrrf_jax._validation import InputError
 from lrrf_jax.learners._table import TrainingTable
 from lrrf_jax.learners.neighbor_ranking import (
+    MOST_PRIOR,
     Model,
     NeighborConfig,
     Neighborhood,
@@ -113,7 +114,7 @@ class PlackettLuceNeighborsLabelRanker(NeighborsLabelRanker):
 
     def _settings(self) -> NeighborConfig:
         number = isinstance(self.prior, numbers.Real) and not isinstance(self.prior, bool)
-        if not number or not 0 <= self.prior < np.inf:
+        if not number or not 0 <= self.prior <= MOST_PRIOR:
             raise InputError(f"prior must be a finite number, 0 or more; it is {self.prior!r}.")
         return dataclasses.replace(super()._settings(), prior=float(self.prior))
 

@@ -6,7 +6,7 @@ of a ranking into its edges: each pair of ranked labels is a graph of its own.
 
 import dataclasses
 import functools
-from typing import Any
+from typing import Annotated, Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -29,6 +29,7 @@ from lrrf_jax.learners.linear import (
     scaling_of,
     utility_rows,
 )
+from lrrf_jax.learners.schema import Range
 from lrrf_jax.rankings.pairwise import pair_indices, pair_signs
 from lrrf_jax.trees.xla import COMPILER_OPTIONS
 
@@ -41,7 +42,7 @@ _MEMORY = 10  # steps that L-BFGS remembers
 class LLConfig:
     """Settings of a fitted log-linear model."""
 
-    n_labels: int
+    n_labels: Annotated[int, Range(2)]
 
 
 def edge_loss(
@@ -250,13 +251,16 @@ class LogLinearLabelRanker(LabelRanker):
         self.n_rounds = n_rounds
         self.missing = missing
 
-    def _fit(self, key: Any, table: TrainingTable) -> tuple[LinearParams, LLConfig]:
+    def _check_settings(self, n_features: int, n_labels: int) -> None:
         require_choice(self.solver, "solver", ("lbfgs", "boost"))
         require_choice(self.fit_intercept, "fit_intercept", (True, False))
         require_number(self.ridge, "ridge")
         require_integer(self.max_iter, "max_iter", 1)
         require_number(self.tolerance, "tolerance")
         require_integer(self.n_rounds, "n_rounds", 1)
+
+    def _fit(self, key: Any, table: TrainingTable) -> tuple[LinearParams, LLConfig]:
+        self._check_settings(table.features.shape[1], table.positions.shape[1])
         params, self.n_iter_ = fit_ll(
             table,
             solver=self.solver,
@@ -274,6 +278,8 @@ class LogLinearLabelRanker(LabelRanker):
     def _scores(self, features: NDArray) -> Any:
         return utility_rows(self.params_, features, of_ranks=False)
 
+    _extra_types: ClassVar[dict[str, Any]] = {"n_iter": Annotated[int, Range(0)]}
+
     def _extra_header(self) -> dict[str, Any]:
         return {"n_iter": self.n_iter_}
 
@@ -281,4 +287,4 @@ class LogLinearLabelRanker(LabelRanker):
         self.n_iter_ = int(extra["n_iter"])
 
     def _check_params(self, params: LinearParams) -> str | None:
-        return params_violation(params, self.n_features_in_, len(self.labels_))
+        return params_violation(params)

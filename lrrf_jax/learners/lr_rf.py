@@ -9,7 +9,7 @@ consensus of its leaves over the trees. The pure functions are in ``forest_confi
 import dataclasses
 import functools
 import os
-from typing import Any, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import jax
 import numpy as np
@@ -17,10 +17,12 @@ import numpy as np
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError, require_integer
 from lrrf_jax.learners import forest_views
-from lrrf_jax.learners._table import TrainingTable
+from lrrf_jax.learners._table import TrainingTable, table_of_shape
+from lrrf_jax.learners.forest_aggregation import AGGREGATIONS
 from lrrf_jax.learners.forest_config import ForestConfig, resolve_config
 from lrrf_jax.learners.forest_growth import ForestParams, fit_forest
 from lrrf_jax.learners.forest_ranker import ForestLabelRanker
+from lrrf_jax.learners.schema import OneOf, Range, Unfit
 from lrrf_jax.trees import mesh
 from lrrf_jax.trees.forest import Forest
 
@@ -297,10 +299,22 @@ class RandomForestLabelRanker(ForestLabelRanker):
             self.config_.bootstrap,
         )
 
+    def _check_settings(self, n_features: int, n_labels: int) -> None:
+        resolve_config(self, table_of_shape(n_features, n_labels))
+
+    _extra_types: ClassVar[dict[str, Any]] = {
+        "aggregation": Annotated[str, OneOf(AGGREGATIONS)],
+        "oob_score": Annotated[float | None, Range(-1, 1)],
+    }
+
     def _extra_header(self) -> dict[str, Any]:
-        return {"aggregation": self.aggregation_, "oob_score": getattr(self, "oob_score_", None)}
+        extra = {"aggregation": self.aggregation_}
+        return extra | ({"oob_score": self.oob_score_} if hasattr(self, "oob_score_") else {})
 
     def _restore_extra(self, extra: dict[str, Any]) -> None:
         self.aggregation_ = self.config_.aggregation
-        if extra.get("oob_score") is not None:
-            self.oob_score_ = float(extra["oob_score"])
+        if extra["aggregation"] != self.aggregation_:
+            raise Unfit(f"the aggregation is {extra['aggregation']} in extra, not in config")
+        if "oob_score" in extra:
+            score = extra["oob_score"]
+            self.oob_score_ = float("nan") if score is None else float(score)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from lrrf_jax.learners._table import TrainingTable
+from lrrf_jax.learners._table import TrainingTable, table_of_shape
 from lrrf_jax.learners.forest_config import ForestConfig
 from lrrf_jax.learners.forest_growth import ForestParams
 from lrrf_jax.learners.forest_ranker import ForestLabelRanker
@@ -70,6 +70,12 @@ class MallowsTreeLabelRanker(ForestLabelRanker):
         self.missing = missing
         self.random_state = random_state
 
+    def _check_settings(self, n_features: int, n_labels: int) -> None:
+        self._config(table_of_shape(n_features, n_labels))
+
+    def _config(self, table: TrainingTable) -> ForestConfig:
+        return mallows_config(self, table, n_trees=1, splitter="best")
+
     def _fit(self, key: Any, table: TrainingTable) -> tuple[ForestParams, ForestConfig]:
-        config = mallows_config(self, table, n_trees=1, splitter="best")
+        config = self._config(table)
         return fit_mallows_trees(key, table, config), config

@@ -6,7 +6,7 @@ Aledo, Gámez and Molina, "Tackling the supervised label ranking problem by bagg
 
 from typing import Any, ClassVar
 
-from lrrf_jax.learners._table import TrainingTable
+from lrrf_jax.learners._table import TrainingTable, table_of_shape
 from lrrf_jax.learners.forest_config import ForestConfig
 from lrrf_jax.learners.forest_growth import ForestParams
 from lrrf_jax.learners.forest_ranker import ForestLabelRanker
@@ -71,14 +71,20 @@ class BaggedMallowsTreesLabelRanker(ForestLabelRanker):
         self.missing = missing
         self.random_state = random_state
 
-    def _fit(self, key: Any, table: TrainingTable) -> tuple[ForestParams, ForestConfig]:
-        config = mallows_config(
+    def _check_settings(self, n_features: int, n_labels: int) -> None:
+        self._config(table_of_shape(n_features, n_labels))
+
+    def _config(self, table: TrainingTable) -> ForestConfig:
+        return mallows_config(
             self,
             table,
             n_trees=self.n_estimators,
             splitter=self._splitter,
             n_bins=getattr(self, "n_bins", 2),
         )
+
+    def _fit(self, key: Any, table: TrainingTable) -> tuple[ForestParams, ForestConfig]:
+        config = self._config(table)
         return fit_mallows_trees(key, table, config), config
 
 

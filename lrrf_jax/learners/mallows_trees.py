@@ -89,13 +89,12 @@ def _leaf_centres(
 ) -> NDArray:  # int32 (n_slots, n_labels)
     """Fit Mallows' distribution in every leaf, and complete it from the nodes above."""
     n_samples, n_labels = table.positions.shape
-    leaf = forest_views.leaves(table.features, make_ready(forest))
+    slot = forest_views.slots(table.features, make_ready(forest))  # (n_samples, n_trees)
     copies = forest_views.bootstrap_table(key, n_samples, forest.n_trees, config.bootstrap)
     weight = copies.astype(np.int64)
     if table.weight is not None:
         weight = weight * integer_weights(table.weight, _MOST_WEIGHT // (2 * n_labels))[0][:, None]
     leaf_slot = np.asarray(forest.leaf_slot)
-    slot = leaf_slot[np.arange(forest.n_trees), leaf]  # (n_samples, n_trees)
     first_slot = leaf_slot.min(1)
     # Coarse sizes: forests that differ in their number of leaves share programs.
     n_groups = bucket_size(int((leaf_slot.max(1) - first_slot).max()) + 1, per_octave=1)
@@ -130,9 +129,11 @@ def _leaf_centres(
         return np.stack(sums, axis=1)
 
     # The leaf of a slot is the last that points to it: those before it are descendants of the
-    # same unsplit node.
+    # same unsplit node. Numbers are those of trees of the largest depth, which do not change with
+    # the depth that other trees reach.
     leaf_of_slot = np.zeros(n_slots, np.int32)
     leaf_of_slot[leaf_slot.ravel()] = np.arange(leaf_slot.size, dtype=np.int32)
+    leaf_of_slot = forest_views.leaf_at_depth(leaf_of_slot, forest.depth, config.max_depth)
     more = bucket_size(n_slots, per_octave=1) - n_slots
     beyond = np.full(more, np.iinfo(np.int32).max, np.int32)
     completed = _complete_from_above(
@@ -141,7 +142,7 @@ def _leaf_centres(
         np.pad(by_slot(ranked) > 0, ((0, more), (0, 0))),
         np.pad(centre, ((0, more), (0, 0)), mode="edge"),
         np.pad(unseen, ((0, more), (0, 0))),
-        depth=forest.depth,
+        depth=config.max_depth,
     )
     return np.asarray(completed)[:n_slots]
 

@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 from collections.abc import Callable
-from typing import Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -15,37 +15,45 @@ from lrrf_jax._validation import InputError, require_choice, require_integer
 from lrrf_jax.learners._table import TrainingTable
 from lrrf_jax.learners.base import LabelRanker
 from lrrf_jax.learners.neighbor_search import NeighborTable, nearest, neighbor_table
+from lrrf_jax.learners.schema import OneOf, Range, Stored
 from lrrf_jax.rankings.distances import kendall_tau
-from lrrf_jax.rankings.permutations import n_ranked, rank_scores
+from lrrf_jax.rankings.permutations import n_ranked, places, rank_scores
 from lrrf_jax.trees.xla import bucket_size
 
 CANDIDATES = (5, 10, 15, 20)  # Cheng, Hühn and Hüllermeier 2009
 N_FOLDS = 10
 MOST_HELD_OUT = 4096  # rows that tell the candidates apart: a standard error of .005 in tau
 _WIDTHS = (5, 10, 20)  # numbers of neighbours up to these share a program
+_MOST_NEIGHBORS = 2**31 - 1
+WEIGHTS = ("uniform", "dudani", "distance")
+MOST_PRIOR = float(np.finfo(np.float32).max)
+_TINY = 2.0**-149
+_ROWS_AT_ONCE = 2**10
 _TILE = 256  # rows whose neighbours' rankings are modelled at one time
 
 
 class NeighborParams(NamedTuple):
     """The training rows, and what is known of all of them."""
 
-    features: AnyArray  # float32 (n_samples, n_features), scaled
-    positions: AnyArray  # float32 (n_samples, n_labels), NaN: missing
-    weight: AnyArray  # float32 (n_samples,)
-    overall: AnyArray  # float32 (n_labels,), of all training rankings; larger is better
-    mean: AnyArray  # float32 (n_features,), taken off the features
-    deviation: AnyArray  # float32 (n_features,), divided by
+    features: Annotated[AnyArray, Stored("float32", "n_samples", "n_features")]  # scaled
+    # NaN: missing.
+    positions: Annotated[AnyArray, Stored("float32", "n_samples", "n_labels", missing=True)]
+    weight: Annotated[AnyArray, Stored("float32", "n_samples", least=_TINY)]
+    # Of all training rankings; larger is better.
+    overall: Annotated[AnyArray, Stored("float32", "n_labels")]
+    mean: Annotated[AnyArray, Stored("float32", "n_features")]  # taken off the features
+    deviation: Annotated[AnyArray, Stored("float32", "n_features", least=_TINY)]  # divided by
 
 
 @dataclasses.dataclass(frozen=True)
 class NeighborConfig:
     """Settings of a fitted learner."""
 
-    n_neighbors: int
-    width: int  # neighbours that are searched for, as many or more
-    weights: str
+    n_neighbors: Annotated[int, Range(1, _MOST_NEIGHBORS)]
+    width: Annotated[int, Range(1)]  # neighbours that are searched for, as many or more
+    weights: Annotated[str, OneOf(WEIGHTS)]
     scale: bool
-    prior: float = 0.0
+    prior: Annotated[float, Range(0, MOST_PRIOR)] = 0.0
 
 
 class Neighborhood(NamedTuple):
@@ -190,6 +198,10 @@ def choose_n_neighbors(
     return CANDIDATES[int(np.argmax(np.round(mean_tau, 9)))]
 
 
+def _width_for(n_neighbors: int) -> int:
+    return next((width for width in _WIDTHS if width >= n_neighbors), n_neighbors)
+
+
 class NeighborsLabelRanker(LabelRanker):
     """The shell of learners that model the rankings of the nearest training rows."""
 
@@ -217,13 +229,15 @@ class NeighborsLabelRanker(LabelRanker):
                 raise InputError(
                     f"n_neighbors must be 'auto' or a whole number; it is {self.n_neighbors!r}."
                 )
-            require_integer(self.n_neighbors, "n_neighbors", 1)
-        require_choice(self.weights, "weights", ("uniform", "dudani", "distance"))
+            require_integer(self.n_neighbors, "n_neighbors", 1, _MOST_NEIGHBORS)
+        require_choice(self.weights, "weights", WEIGHTS)
         require_choice(self.scale, "scale", (False, True))
         n_neighbors = 0 if self.n_neighbors == "auto" else int(self.n_neighbors)
-        most = n_neighbors or max(CANDIDATES)
-        width = next((width for width in _WIDTHS if width >= most), most)
+        width = _width_for(n_neighbors or max(CANDIDATES))
         return NeighborConfig(n_neighbors, width, self.weights, bool(self.scale))
+
+    def _check_settings(self, n_features: int, n_labels: int) -> None:
+        self._settings()
 
     def _fit(self, key: jax.Array, table: TrainingTable) -> tuple[NeighborParams, NeighborConfig]:
         config = self._settings()
@@ -259,10 +273,14 @@ class NeighborsLabelRanker(LabelRanker):
         """Training rows as the programs want them, on the device."""
         if "_ready_params" not in self.__dict__:
             params = self.params_
-            table = neighbor_table(params.features, room=self.config_.width)
+            table = neighbor_table(params.features, room=self._width())
             rankings = *padded_rankings(params), params.overall
             self._ready_params = jax.device_put((table, rankings))
         return self._ready_params
+
+    def _width(self) -> int:
+        """Neighbours to search for: no more than there are rows, whatever was asked for."""
+        return min(self.config_.width, max(*_WIDTHS, len(self.params_.features)))
 
     def _forget_derived(self) -> None:
         super()._forget_derived()
@@ -273,7 +291,7 @@ class NeighborsLabelRanker(LabelRanker):
         table, rankings = self._ready()
         if config.scale:
             features = (features - self.params_.mean) / self.params_.deviation
-        found = nearest(table, features, k=config.width)
+        found = nearest(table, features, k=self._width())
         return score_neighborhoods(
             *rankings,
             *found,
@@ -288,19 +306,23 @@ class NeighborsLabelRanker(LabelRanker):
         return rank_scores(self._scores(features))
 
     def _check_params(self, params: NeighborParams) -> str | None:
-        n_rows, n_features = np.shape(params.features)
-        n_labels = len(self.labels_)
-        shapes = (n_rows, n_features), (n_rows, n_labels), (n_rows,), (n_labels,)
-        for array, shape in zip(params, (*shapes, (n_features,), (n_features,)), strict=True):
-            if np.shape(array) != shape or array.dtype != np.float32:
-                return f"an array has the wrong shape, {np.shape(array)} instead of {shape}"
-        if n_features != self.n_features_in_ or n_rows < 1:
-            return f"it holds {n_rows} rows of {n_features} features"
-        finite = (params.features, params.weight, params.overall, params.mean, params.deviation)
-        if not all(np.isfinite(array).all() for array in finite):
-            return "an array holds values that are not finite"
-        if np.isinf(params.positions).any() or (params.weight <= 0).any():
-            return "a ranking or a weight is impossible"
-        if not 1 <= self.config_.n_neighbors <= self.config_.width:
-            return f"n_neighbors is {self.config_.n_neighbors}"
+        if len(params.features) < 1:
+            return "it holds no training rows"
+        config = self.config_
+        if config.width not in (_width_for(config.n_neighbors), _width_for(max(CANDIDATES))):
+            return f"{config.n_neighbors} neighbours are never chosen from {config.width}"
+        if config.width < config.n_neighbors:
+            return f"{config.n_neighbors} neighbours are not found among {config.width}"
+        for start in range(0, len(params.positions), _ROWS_AT_ONCE):
+            if not _are_rankings(params.positions[start : start + _ROWS_AT_ONCE]):
+                return "its training rows hold what is no ranking"
         return None
+
+
+def _are_rankings(positions: NDArray) -> bool:
+    """Whether rows are positions without gaps, equal ones at the mean of their places."""
+    with np.errstate(invalid="ignore"):  # NaN that signal
+        before, level = places(positions)
+        known = ~np.isnan(positions)
+        expected = before + (level + 1) / 2
+        return bool((known.sum(1) > 1).all() and (positions == expected)[known].all())

@@ -1,43 +1,46 @@
-"""Fitted parameters as named arrays, and back; parameters of learners as JSON."""
+"""Fitted parameters as named arrays, and back; what else a model file says of a learner."""
 
+import dataclasses
 import json
-import typing
+import math
 from typing import Any
 
 import numpy as np
 
 from lrrf_jax._typing import NDArray
-from lrrf_jax._validation import ModelFileError
+from lrrf_jax.learners import schema
+from lrrf_jax.learners.forest_storage import pack_forest
+from lrrf_jax.learners.schema import Sizes, Unfit
+from lrrf_jax.trees.forest import Forest
+
+# What `save` writes beside what the file itself adds.
+_HEADER: dict[str, Any] = {
+    "learner": str,
+    "params": dict,
+    "config": dict,
+    "labels": list,
+    "feature_names": list | None,
+    "n_features": int,
+    "extra": dict,
+}
+_OPTIONAL: frozenset[str] = frozenset()  # entries that files of this format may lack
+ADDED = {"format_version": int, "library_version": str, "sha256": str}
 
 
 def flatten(params: Any, prefix: str = "") -> dict[str, NDArray]:
-    """Name every array of nested NamedTuples: ``forest.feature``, ``forest.threshold``, ..."""
+    """Name every array of nested NamedTuples: ``forest.feature``, ``forest.threshold``, ...
+
+    Forests are packed, so that a file follows their nodes.
+    """
     arrays: dict[str, NDArray] = {}
     for name, value in params._asdict().items():
+        if isinstance(value, Forest):
+            value = pack_forest(value)
         if hasattr(value, "_asdict"):
             arrays |= flatten(value, f"{prefix}{name}.")
         else:
             arrays[prefix + name] = np.asarray(value)
     return arrays
-
-
-def restore(params_type: type, arrays: dict[str, NDArray], prefix: str = "") -> Any:
-    """Put arrays back into nested NamedTuples of type ``params_type``.
-
-    Raises
-    ------
-    ModelFileError
-        Where an array is absent.
-    """
-    fields = {}
-    for name, kind in typing.get_type_hints(params_type).items():
-        if isinstance(kind, type) and hasattr(kind, "_fields"):
-            fields[name] = restore(kind, arrays, f"{prefix}{name}.")
-        elif prefix + name in arrays:
-            fields[name] = arrays[prefix + name]
-        else:
-            raise ModelFileError(f"the array '{prefix}{name}' is absent")
-    return params_type(**fields)
 
 
 def plain(params: dict[str, Any]) -> dict[str, Any]:
@@ -52,3 +55,52 @@ def plain(params: dict[str, Any]) -> dict[str, Any]:
             value = None
         plain[name] = value
     return plain
+
+
+def without_nan(extra: dict[str, Any]) -> dict[str, Any]:
+    """Write NaN, which JSON does not know, as null."""
+    return {k: None if isinstance(v, float) and math.isnan(v) else v for k, v in extra.items()}
+
+
+@dataclasses.dataclass(frozen=True)
+class Content:
+    """What a model file says of a fitted learner, checked; its arrays are not, so far."""
+
+    ranker: Any  # with its parameters, not fitted
+    config: Any
+    labels: list[str]
+    feature_names: list[str] | None
+    sizes: Sizes
+    extra: dict[str, Any]
+
+
+def read_header(learner: Any, header: dict[str, Any]) -> Content:
+    """Check all that the header says.
+
+    Raises
+    ------
+    Unfit
+        Where a model of this learner could not say it.
+    """
+    schema.require_entries(header, _HEADER | ADDED, "the header", optional=_OPTIONAL)
+    labels = schema.require_names(header["labels"], None, "labels")
+    n_labels, n_features = len(labels), header["n_features"]
+    if n_labels < 2 or not 1 <= n_features < 2**31:
+        raise Unfit(f"it ranks {n_labels} labels by {n_features} features")
+    names = header["feature_names"]
+    if names is not None:
+        names = schema.require_names(names, n_features, "feature_names")
+    config = schema.settings_of(learner.config_type, header["config"], "config")
+    if getattr(config, "n_labels", n_labels) != n_labels:
+        raise Unfit(f"config has {config.n_labels} labels, and there are names of {n_labels}")
+    ranker = schema.parameters_of(learner, header["params"])
+    n_outputs = learner._n_outputs(config, n_labels)
+    sizes = {"n_labels": n_labels, "n_features": n_features, "n_outputs": n_outputs}
+    schema.require_usable(lambda: ranker._check_settings(n_features, n_labels))
+    extra = header["extra"]
+    if header["format_version"] == 1 and isinstance(extra, dict):  # null: there is none
+        extra = {name: value for name, value in extra.items() if value is not None}
+    hints = learner._extra_types
+    nullable = {name for name, hint in hints.items() if schema.may_be_null(hint)}
+    schema.require_entries(extra, hints, "extra", optional=nullable)
+    return Content(ranker, config, labels, names, sizes, extra)

@@ -6,7 +6,7 @@ Artificial Intelligence 172, 2008.
 
 import dataclasses
 import functools
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -30,10 +30,12 @@ from lrrf_jax.learners.linear import (
     relative_weights,
     scaling_of,
 )
+from lrrf_jax.learners.schema import OneOf, Range
 from lrrf_jax.rankings.pairwise import n_labels_of_pairs, pair_indices, pair_signs
 from lrrf_jax.rankings.permutations import rank_scores
 from lrrf_jax.trees.xla import COMPILER_OPTIONS
 
+VOTINGS = ("soft", "binary")
 # Logit of a pair with one outcome only: as far as float32 tells, the probability is 1.
 CERTAIN = 40.0
 # The step solves with this share of the diagonal added. It bends the path, not the optimum, and
@@ -51,8 +53,8 @@ _EXACT = lax.Precision.HIGHEST
 class RPCConfig:
     """Settings of a fitted RPC."""
 
-    n_labels: int
-    voting: str
+    n_labels: Annotated[int, Range(2)]
+    voting: Annotated[str, OneOf(VOTINGS)]
 
 
 class _Fit(NamedTuple):
@@ -280,10 +282,13 @@ class PairwiseComparisonLabelRanker(LabelRanker):
         self.max_iter = max_iter
         self.missing = missing
 
-    def _fit(self, key: Any, table: TrainingTable) -> tuple[LinearParams, RPCConfig]:
-        require_choice(self.voting, "voting", ("soft", "binary"))
+    def _check_settings(self, n_features: int, n_labels: int) -> None:
+        require_choice(self.voting, "voting", VOTINGS)
         require_number(self.ridge, "ridge")
         require_integer(self.max_iter, "max_iter", 1)
+
+    def _fit(self, key: Any, table: TrainingTable) -> tuple[LinearParams, RPCConfig]:
+        self._check_settings(table.features.shape[1], table.positions.shape[1])
         params = fit_rpc(table, ridge=self.ridge, max_iter=self.max_iter)
         return params, RPCConfig(table.positions.shape[1], self.voting)
 
@@ -294,5 +299,8 @@ class PairwiseComparisonLabelRanker(LabelRanker):
         return rpc_rows(self.params_, features, voting=self.config_.voting, of_ranks=False)
 
     def _check_params(self, params: LinearParams) -> str | None:
-        n_labels = len(self.labels_)
-        return params_violation(params, self.n_features_in_, n_labels * (n_labels - 1) // 2)
+        return params_violation(params)
+
+    @classmethod
+    def _n_outputs(cls, config: RPCConfig, n_labels: int) -> int:
+        return n_labels * (n_labels - 1) // 2

@@ -38,14 +38,11 @@ def leaf_signs(ranker: Any) -> NDArray:  # int8 (n_slots, n_pairs)
 
 def tree_preferences(ranker: Any, X: Any) -> NDArray:  # float64 (n_samples, n_pairs)
     """Mean over trees of the sign of each pair: the share for the first less that against it."""
-    forest = forest_of(ranker)
     signs = leaf_signs(ranker)
-    slots = np.asarray(forest.leaf_slot)
-    leaves = np.asarray(ranker.apply(X))
-    trees = np.arange(leaves.shape[1])
-    means = np.empty((len(leaves), signs.shape[1]))
-    for start in range(0, len(leaves), _ROWS_AT_ONCE):
-        block = slots[trees, leaves[start : start + _ROWS_AT_ONCE]]
+    slots = ranker._leaf_slots(X)
+    means = np.empty((len(slots), signs.shape[1]))
+    for start in range(0, len(slots), _ROWS_AT_ONCE):
+        block = slots[start : start + _ROWS_AT_ONCE]
         means[start : start + _ROWS_AT_ONCE] = signs[block].mean(1, dtype=np.float64)
     return means
 

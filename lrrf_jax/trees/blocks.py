@@ -19,7 +19,7 @@ from lrrf_jax._typing import AnyArray, Array, NDArray
 from lrrf_jax.trees import mesh
 from lrrf_jax.trees.draws import TreeKeys, drawn_capacity, keys_of_trees
 from lrrf_jax.trees.ensemble import LeafValue, Trees, grow_together
-from lrrf_jax.trees.forest import Forest
+from lrrf_jax.trees.forest import Forest, grown_depth, node_levels, with_depth
 from lrrf_jax.trees.growth import GrowthConfig, Samples
 from lrrf_jax.trees.level_plan import level_nodes
 from lrrf_jax.trees.xla import COMPILER_OPTIONS
@@ -32,7 +32,7 @@ _MOST_TREES_AT_ONCE = 32
 class Grown(NamedTuple):
     """Some finished trees, on the host."""
 
-    forest: Forest
+    forest: Forest  # as deep as its deepest split
     gain: AnyArray  # float32 (n_trees, 2**depth - 1), rise of the purity score at each node
 
 
@@ -161,7 +161,7 @@ def _without_padding(
             leaf_value=own.leaf_value[: own.n_slots],
         )
         parts.append(Grown(forest, own.gain[real]))
-    return join_grown(*parts)
+    return as_deep_as_grown(join_grown(*parts))
 
 
 def _tree_bytes(samples: Samples, config: GrowthConfig) -> int:
@@ -202,20 +202,28 @@ def _in_threads(start, blocks, n_threads: int) -> Iterator[Any]:
         yield from pool.map(start, blocks[1:])
 
 
+def as_deep_as_grown(grown: Grown) -> Grown:
+    """Take off the levels below the deepest split."""
+    depth = grown_depth(grown.forest)
+    return Grown(with_depth(grown.forest, depth), node_levels(grown.gain, depth, 0))
+
+
 def join_grown(*grown: Grown) -> Grown:
     """Put several lots of trees behind each other."""
     forest = join(*(part.forest for part in grown))
-    return Grown(forest, np.concatenate([part.gain for part in grown]))
+    gains = [node_levels(part.gain, forest.depth, 0) for part in grown]
+    return Grown(forest, np.concatenate(gains))
 
 
 def join(*forests: Forest) -> Forest:
-    """Put the trees of several forests behind each other; host side."""
+    """Put the trees of several forests behind each other, as deep as the deepest; host side."""
+    depth = max(forest.depth for forest in forests)
     sizes = [len(forest.leaf_value) for forest in forests]
     first_slot = np.cumsum([0, *sizes[:-1]]).astype(np.int32)
-    shifted = [
-        forest._replace(leaf_slot=forest.leaf_slot + first)
-        for forest, first in zip(forests, first_slot, strict=True)
-    ]
+    shifted = []
+    for forest, first in zip(forests, first_slot, strict=True):
+        deep = with_depth(forest, depth)
+        shifted.append(deep._replace(leaf_slot=deep.leaf_slot + first))
     return Forest(*(np.concatenate(fields) for fields in zip(*shifted, strict=True)))
 
 
@@ -231,4 +239,4 @@ def take_trees(grown: Grown, first: int, stop: int) -> Grown:
         leaf_slot=slots - low,
         leaf_value=forest.leaf_value[low:high],
     )
-    return Grown(taken, grown.gain[first:stop])
+    return as_deep_as_grown(Grown(taken, grown.gain[first:stop]))

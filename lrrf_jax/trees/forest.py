@@ -12,6 +12,9 @@ MAX_DEPTH = 16
 class Forest(NamedTuple):
     """``n_trees`` binary trees of one depth, as flat arrays in breadth-first order.
 
+    The depth is that of the deepest split of all trees, and 1 where no tree has one: a forest is
+    as deep as it grew, not as it was allowed to grow.
+
     The children of node ``i`` are ``2 i + 1`` (left: ``x >= threshold``) and ``2 i + 2``. A node
     that is not split has threshold ``+inf``, and every leaf below it points at one slot, so any
     way through its subtree ends in the same value. Leaf ``k`` of a tree is the node
@@ -79,6 +82,35 @@ def _unsplit_subtree_differs(threshold: NDArray, leaf_slot: NDArray) -> bool:
         if (unsplit & (lowest != highest)).any():
             return True
     return False
+
+
+def with_depth(forest: Forest, depth: int) -> Forest:
+    """Add levels of unsplit nodes below the trees, or take off levels without a split."""
+    if depth >= forest.depth:
+        slots = np.repeat(forest.leaf_slot, 2 ** (depth - forest.depth), axis=1)
+    else:  # below an unsplit node all point at one slot
+        slots = np.ascontiguousarray(forest.leaf_slot[:, :: 2 ** (forest.depth - depth)])
+    return Forest(
+        feature=node_levels(forest.feature, depth, 0),
+        threshold=node_levels(forest.threshold, depth, np.inf),
+        missing_left=node_levels(forest.missing_left, depth, False),
+        leaf_slot=slots,
+        leaf_value=forest.leaf_value,
+    )
+
+
+def node_levels(values: NDArray, depth: int, unsplit: float) -> NDArray:  # (n_trees, 2**depth - 1)
+    """Cut or fill up what there is for each node, (n_trees, n_nodes), to a depth."""
+    n_more = 2**depth - 1 - values.shape[1]
+    if n_more > 0:
+        return np.pad(values, ((0, 0), (0, n_more)), constant_values=unsplit)
+    return np.ascontiguousarray(values[:, : 2**depth - 1])
+
+
+def grown_depth(forest: Forest) -> int:
+    """Count the levels down to the deepest split; 1 at least."""
+    nodes = np.flatnonzero(is_split(forest).any(axis=0))
+    return int(nodes[-1] + 1).bit_length() if len(nodes) else 1
 
 
 def is_split(forest: Forest) -> NDArray:  # bool (n_trees, 2**depth - 1)

@@ -31,10 +31,10 @@ def _grown(missing, weighted, max_thresholds, **changes):
     return samples, config_for(x, thresholds, criterion, max_depth=8, **changes)
 
 
-def _rows_of_split_nodes(forest, depth):
+def _rows_of_split_nodes(forest):
     rows_of_leaf = (forest.leaf_value > 0).sum(1)
     for threshold, slots in zip(forest.threshold, forest.leaf_slot, strict=True):
-        for k in range(depth):
+        for k in range(forest.depth):
             for node, below in enumerate(slots.reshape(2**k, -1)):
                 if np.isfinite(threshold[2**k - 1 + node]):
                     yield rows_of_leaf[np.unique(below)].sum()
@@ -60,7 +60,7 @@ def test_compact_bins_of_nodes_of_few_rows_do_not_change_a_tree(
     few = [64 if missing else 32, 8]
     assert [kind.layout.n_bins for kind in kinds] == ([128, 32, 8] if max_thresholds > 31 else few)
     chex.assert_trees_all_equal(grow(samples, config), all_bins)
-    sizes = np.array(list(_rows_of_split_nodes(all_bins.forest, config.max_depth)))
+    sizes = np.array(list(_rows_of_split_nodes(all_bins.forest)))
     for least, most in ((2, 6), (8, 29), (32, N_SAMPLES)):  # one range a kind
         assert ((sizes >= least) & (sizes <= most)).sum() >= 5
     assert all_bins.forest.missing_left.any() == (missing > 0)

@@ -1,0 +1,258 @@
+"""What a model file must hold, said beside each learner with `Annotated`, and checked here.
+
+An array is ``Annotated[AnyArray, Stored("float32", "n_features", "n_outputs")]`` in the NamedTuple
+of a learner's parameters; a setting ``Annotated[int, Range(1, 16)]`` in its configuration. Shapes
+are names of sizes: known ones, such as ``n_features``, must fit; a new name takes the size that it
+meets first. Nothing of a file is used before it has been through here.
+"""
+
+import dataclasses
+import inspect
+import math
+import types
+import typing
+from typing import Annotated, Any
+
+import numpy as np
+
+from lrrf_jax._typing import NDArray
+from lrrf_jax._validation import InputError
+
+Sizes = dict[str, int]
+# Room for what is printed and multiplied; names of features and labels are counted apart.
+_MOST = 2**53
+
+
+class Unfit(ValueError):
+    """Content that no model has; the message says what."""
+
+
+@dataclasses.dataclass(frozen=True, init=False)
+class Stored:
+    """The type and shape of an array, and the values that it may hold.
+
+    Parameters
+    ----------
+    dtype : str
+        Exactly.
+    *shape : str
+        Names of sizes.
+    least, most : float or str
+        Bounds, themselves allowed; a name stands for one less than a size, the last index.
+    missing, infinite : bool
+        Whether NaN, and infinities, may occur.
+    """
+
+    dtype: str
+    shape: tuple[str, ...]
+    least: float
+    most: float | str
+    missing: bool
+    infinite: bool
+
+    def __init__(
+        self,
+        dtype: str,
+        *shape: str,
+        least: float = -math.inf,
+        most: float | str = math.inf,
+        missing: bool = False,
+        infinite: bool = False,
+    ) -> None:
+        fields = {"dtype": dtype, "shape": shape, "least": least, "most": most}
+        fields |= {"missing": missing, "infinite": infinite}
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
+
+
+@dataclasses.dataclass(frozen=True)
+class Range:
+    """Bounds of a number, themselves allowed."""
+
+    least: float
+    most: float = math.inf
+
+
+@dataclasses.dataclass(frozen=True)
+class OneOf:
+    """The texts that a setting may be."""
+
+    choices: tuple[str, ...]
+
+
+def arrays_of(kind: type, arrays: dict[str, NDArray], sizes: Sizes) -> Any:
+    """Put arrays into nested NamedTuples of type ``kind``, each as its annotation says.
+
+    Raises
+    ------
+    Unfit
+        Where one is absent, or is not as it must be, or there is one more.
+    """
+    taken: set[str] = set()
+    out = _arrays_of(kind, arrays, sizes, "", taken)
+    for name in arrays:
+        if name not in taken:
+            raise Unfit(f"the array {name!r} belongs to no such model")
+    return out
+
+
+def _arrays_of(kind: Any, arrays: dict, sizes: Sizes, prefix: str, taken: set[str]) -> Any:
+    fields = {}
+    for field, hint in typing.get_type_hints(kind, include_extras=True).items():
+        name = prefix + field
+        if hasattr(hint, "_fields"):
+            fields[field] = _arrays_of(hint, arrays, sizes, f"{name}.", taken)
+            continue
+        if name not in arrays:
+            raise Unfit(f"the array {name!r} is absent")
+        taken.add(name)
+        (stored,) = hint.__metadata__
+        fields[field] = _require_array(name, arrays[name], stored, sizes)
+    return kind(**fields)
+
+
+def _require_array(name: str, array: NDArray, stored: Stored, sizes: Sizes) -> NDArray:
+    if array.dtype != stored.dtype or array.ndim != len(stored.shape):
+        raise Unfit(
+            f"{name} is {array.dtype} of {array.ndim} dimensions, not {stored.dtype} "
+            f"({', '.join(stored.shape)})"
+        )
+    for axis, size in zip(stored.shape, array.shape, strict=True):
+        if sizes.setdefault(axis, size) != size:
+            raise Unfit(f"{name} has shape {array.shape}, where {axis} is {sizes[axis]}")
+    if not array.size or array.dtype == bool:
+        return array
+    with np.errstate(invalid="ignore"):  # NaN that signal
+        low, high = array.min(), array.max()  # NaN where there is one; no copy
+        if np.isnan(low):
+            if not stored.missing:
+                raise Unfit(f"{name} holds NaN")
+            low, high = np.fmin.reduce(array, axis=None), np.fmax.reduce(array, axis=None)
+    if np.isnan(low):
+        return array
+    most = sizes[stored.most] - 1 if isinstance(stored.most, str) else stored.most
+    infinite = (np.isinf(low) or np.isinf(high)) and not stored.infinite
+    if infinite or low < stored.least or high > most:
+        raise Unfit(f"{name} holds numbers from {low} to {high}, not {stored.least} to {most}")
+    return array
+
+
+def settings_of(kind: type, entries: Any, what: str) -> Any:
+    """Make a frozen dataclass of the entries of a header, each as its annotation says.
+
+    Raises
+    ------
+    Unfit
+        Where one is absent, or is not as it must be, or there is one more.
+    """
+    hints = typing.get_type_hints(kind, include_extras=True)
+    optional = {
+        field.name for field in dataclasses.fields(kind) if field.default is not dataclasses.MISSING
+    }
+    require_entries(entries, hints, what, optional=optional)
+    return kind(**entries)
+
+
+def parameters_of(learner: type, entries: Any) -> Any:
+    """Make a learner of the parameters in a header; one that is absent has its default.
+
+    Raises
+    ------
+    Unfit
+        Where the constructor does not know a parameter, or it is of another type.
+    """
+    known = inspect.signature(learner).parameters
+    hints = typing.get_type_hints(getattr(learner, "__init__"))  # noqa: B009
+    hints = {name: hints.get(name, Any) for name in known}
+    require_entries(entries, hints, "params", optional=set(hints), lenient=True)
+    return learner(**entries)
+
+
+def require_entries(
+    entries: Any,
+    hints: dict[str, Any],
+    what: str,
+    *,
+    optional: set[str] | frozenset[str] = frozenset(),
+    lenient: bool = False,
+) -> None:
+    """Check the names and values of an object in the header against type hints.
+
+    ``lenient``: bools and whole numbers of 0 and 1 stand for each other, as users write them.
+    """
+    if not isinstance(entries, dict):
+        raise Unfit(f"{what} is no table of names and values")
+    for name in entries:
+        if name not in hints:
+            raise Unfit(f"{what} has an entry {name!r}, which no such model has")
+    for name, hint in hints.items():
+        if name not in entries:
+            if name not in optional:
+                raise Unfit(f"{what} has no entry {name!r}")
+        elif not _fits(entries[name], hint, lenient):
+            raise Unfit(f"{name} is {_shown(entries[name])} in {what}")
+
+
+def _fits(value: Any, hint: Any, lenient: bool) -> bool:
+    if hint is Any:
+        return value is None or isinstance(value, bool | int | float | str)
+    if typing.get_origin(hint) is Annotated:
+        kind, *rules = typing.get_args(hint)
+        return _fits(value, kind, lenient) and all(_keeps(value, rule) for rule in rules)
+    if isinstance(hint, types.UnionType):
+        return any(_fits(value, kind, lenient) for kind in typing.get_args(hint))
+    if hint is float:
+        return isinstance(value, int | float) and not isinstance(value, bool)
+    if hint is bool and lenient:
+        return isinstance(value, int) and value in (0, 1)
+    if hint is int and not lenient:
+        return type(value) is int and abs(value) <= _MOST
+    return value is None if hint is type(None) else isinstance(value, hint)
+
+
+def _keeps(value: Any, rule: Any) -> bool:
+    if value is None:
+        return True
+    if isinstance(rule, Range):
+        return rule.least <= value <= rule.most
+    return value in rule.choices
+
+
+def may_be_null(hint: Any) -> bool:
+    """Whether an entry of this type may be null."""
+    if typing.get_origin(hint) is Annotated:
+        hint = typing.get_args(hint)[0]
+    return isinstance(hint, types.UnionType) and type(None) in typing.get_args(hint)
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) < 60 else f"{text[:57]}..."
+
+
+def require_names(names: Any, count: int | None, what: str) -> list[str]:
+    """Check a list of distinct names, of texts that every file and screen can hold."""
+    texts = isinstance(names, list) and all(isinstance(name, str) for name in names)
+    if not texts or len(set(names)) != len(names) or count not in (None, len(names)):
+        needed = "" if count is None else f" {count}"
+        raise Unfit(f"{what} is no list of{needed} distinct names")
+    for name in names:
+        if "\0" in name or not name.isascii() and not _is_text(name):
+            raise Unfit(f"{what} holds {name!r}, which is no text")
+    return names
+
+
+def _is_text(name: str) -> bool:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def require_usable(check: Any) -> None:
+    """Call a learner's own check of its parameters, and turn what it raises into `Unfit`."""
+    try:
+        check()
+    except (InputError, TypeError, OverflowError) as error:  # NumPy's, of numbers beyond its own
+        raise Unfit(str(error).rstrip(".")) from error
