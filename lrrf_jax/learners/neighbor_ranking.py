@@ -31,7 +31,7 @@ class NeighborParams(NamedTuple):
 
     features: AnyArray  # float32 (n_samples, n_features), scaled
     positions: AnyArray  # float32 (n_samples, n_labels), NaN: missing
-    weight: AnyArray  # float32 (n_samples,)
+    weight: AnyArray  # float32 (n_samples,), of mean 1
     overall: AnyArray  # float32 (n_labels,), of all training rankings; larger is better
     mean: AnyArray  # float32 (n_features,), taken off the features
     deviation: AnyArray  # float32 (n_features,), divided by
@@ -69,12 +69,12 @@ def neighbor_weights(
     k: Array | float,
     weights: str,
 ) -> Array:  # float32 (n_queries, k)
-    """Weigh the neighbours of each row; the nearest ones of weight ``k`` together count.
+    """Weigh the neighbours of each row; the nearest ``k`` count, whatever they weigh.
 
     Where all weights come out as 0, the reliability alone counts, and else the copies.
     """
-    before = jnp.cumsum(copies, axis=1) - copies
-    used = jnp.where(jnp.isfinite(distance), jnp.clip(k - before, 0.0, copies), 0.0)
+    number = jnp.arange(distance.shape[1], dtype=jnp.float32)
+    used = jnp.where(jnp.isfinite(distance) & (number < k), copies, 0.0)
     nearest = distance[:, :1]
     near = jnp.where(used > 0, distance, nearest)
     if weights == "uniform":
