@@ -33,7 +33,7 @@ def as_names(names: Any, count: int, what: str, argument: str) -> list[str]:
 
 
 def as_weights(sample_weight: Any, n_samples: int) -> NDArray | None:  # float64 (n_samples,)
-    """Check sample weights; ``None`` where all are equal."""
+    """Check sample weights; ``None`` where all are 1."""
     if sample_weight is None:
         return None
     try:

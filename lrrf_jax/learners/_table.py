@@ -8,6 +8,7 @@ import numpy as np
 from lrrf_jax._features import as_features, column_names
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError, as_names, as_weights, require_choice
+from lrrf_jax.learners.fixed_point import relative_weights
 from lrrf_jax.rankings.permutations import place_missing_last
 from lrrf_jax.rankings.validation import require_rankings
 from lrrf_jax.trees.xla import bucket_size
@@ -18,7 +19,7 @@ class TrainingTable(NamedTuple):
 
     features: NDArray  # float32 (n_samples, n_features), NaN: missing
     positions: NDArray  # float32 (n_samples, n_labels), NaN: missing; ties: order unknown
-    weight: NDArray | None  # float64 (n_samples,); None: all 1
+    weight: NDArray | None  # float64 (n_samples,), of mean 1; None: all equal
     row: NDArray  # int64 (n_samples,), their numbers in the user's table
     labels: list[str]
     feature_names: list[str] | None
@@ -26,7 +27,7 @@ class TrainingTable(NamedTuple):
     complete: bool  # whether every ranking ranks every label
 
     def weight_of(self, rows: NDArray) -> NDArray | None:
-        """Weights of some rows, ``None`` where all are 1."""
+        """Weights of some rows, ``None`` where all are equal."""
         return None if self.weight is None else self.weight[rows]
 
 
@@ -86,7 +87,7 @@ def training_table(
     return TrainingTable(
         features[kept],
         positions[kept],
-        None if weight is None else weight[kept],
+        None if weight is None else relative_weights(weight[kept]),
         np.flatnonzero(kept),
         label_names,
         names,

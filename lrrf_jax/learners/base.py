@@ -93,7 +93,8 @@ class LabelRanker(BaseEstimator, abc.ABC):
         y : array-like or data frame, (n_samples, n_labels)
             ``y[i, j]`` is the position of label j in ranking i, 1 = best, NaN = missing.
         sample_weight : array-like, (n_samples,), optional
-            Weights, not negative. A whole weight is worth as many copies of its row.
+            Weights, not negative. Only their ratios count: weights times any number give the same
+            model, equal ones are no weights, and rows of weight 0 are left out.
         feature_names, labels : sequences of str, optional
             Names for the columns of plain arrays; data frames bring their own.
 
@@ -105,6 +106,14 @@ class LabelRanker(BaseEstimator, abc.ABC):
         ------
         InputError
             For data or parameters that cannot be used; the message says what to change.
+
+        Notes
+        -----
+        Whatever counts rows counts each once, however heavy: least sizes of nodes and leaves,
+        neighbours, draws of a bootstrap, quantiles of features. Penalties, priors and the like
+        take the mean weight for 1. Where none of these matters a whole weight is worth as many
+        copies of its row; each learner says where it is. Trees keep that exactly while the weights
+        have no common divisor and sum to a few million at most.
         """
         return self._fit_checked(self._fit, X, y, sample_weight, feature_names, labels)
 

@@ -25,7 +25,7 @@ from lrrf_jax.learners.linear import (
     in_blocks,
     params_of,
     params_violation,
-    relative_weights,
+    row_weights,
     scaled,
     scaling_of,
     utility_rows,
@@ -190,8 +190,7 @@ def fit_cc(
 ) -> tuple[LinearParams, int, int]:
     """Fit the utilities; returns them, the number of epochs and the mistakes in the last."""
     scaling = scaling_of(table.features, table.weight, centred=fit_intercept)
-    weight, _ = relative_weights(table.weight, len(table.features))
-    blocks = in_blocks(table.features, table.positions, weight)
+    blocks = in_blocks(table.features, table.positions, row_weights(table))
     features, positions, row_weight = (block.reshape(-1, *block.shape[2:]) for block in blocks)
     columns = design(scaling, features) if fit_intercept else scaled(scaling, features)
     sign = constraints(positions, pairs=pairs)
@@ -254,9 +253,9 @@ class ConstraintClassificationLabelRanker(LabelRanker):
     Notes
     -----
     The pairs of a row are shown one after the other, in the order of a round-robin tournament. A
-    row of weight w moves the weights w times as far, and counts w times in the mean, which is
-    close to, but not the same as, w copies. Features have unit variance, or unit mean square
-    without an intercept, and must not be missing. Fit costs
+    row of weight w, of weights of mean 1, moves the weights of the labels w times as far, and
+    counts w times in their mean, which is close to, but not the same as, w copies. Features have
+    unit variance, or unit mean square without an intercept, and must not be missing. Fit costs
     O(epochs n_samples (n_features n_labels + n_labels^2)), predict O(n_features n_labels) a row.
 
     Examples

@@ -49,6 +49,10 @@ class ConsensusLabelRanker(LabelRanker):
     ----------
     missing : {"unknown", "last"}, default "unknown"
         What a missing label means: nothing, or a place after every ranked label.
+
+    Notes
+    -----
+    A whole weight is as good as copies of its row.
     """
 
     name = "default"

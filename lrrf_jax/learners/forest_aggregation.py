@@ -14,6 +14,7 @@ from lrrf_jax.rankings.statistics import borda_votes
 from lrrf_jax.trees.xla import fusion_barrier
 
 AGGREGATIONS = ("two-step", "one-step", "copeland", "kemeny")
+SHRUNKEN = ("copeland", "kemeny")  # leaves start with half an observation of mean weight
 _VOTE_UNIT = 2**10  # of a mean vote in a leaf
 _PAIR_UNIT = 2**12  # of a mean preference in a leaf
 _COMPARED_LABELS = 32  # above, comparing all pairs takes longer than a sort

@@ -31,7 +31,7 @@ def growth_statistic(
     positions: NDArray,  # float32 (n_rows, n_labels), NaN: missing
     config: ForestConfig,
     total_weight: float,  # of all rows, in integer weights
-    weight_scale: float | None,  # what a weight of 1 is among the integer weights; None: no weights
+    weighted: bool,  # whether samples have weights of their own
 ) -> tuple[NDArray, Criterion]:
     """Return int32 (n_rows, ...), what the criterion of the configuration sums, and the criterion.
 
@@ -48,10 +48,10 @@ def growth_statistic(
         "theta": functools.partial(_dispersion, impurity="theta"),
         "similarity": _similarity,
     }
-    return make[config.criterion](positions, config, total_weight, weight_scale)
+    return make[config.criterion](positions, config, total_weight, weighted)
 
 
-def _top_labels(positions, config, total_weight, weight_scale) -> tuple[NDArray, Criterion]:
+def _top_labels(positions, config, total_weight, weighted) -> tuple[NDArray, Criterion]:
     n_labels = config.n_labels
     n_stages = n_labels if config.purity == "ranking" else 1
     # Of complete rankings the last place follows from the others.
@@ -59,21 +59,21 @@ def _top_labels(positions, config, total_weight, weight_scale) -> tuple[NDArray,
     stat = np.asarray(label_at_position(positions))[:, :n_stages]
     # Samples without a class carry no weight, so counts are sums of weights only where every
     # one has a class.
-    return stat, ClassEntropy(n_labels, n_stages, separate_count=weight_scale is not None)
+    return stat, ClassEntropy(n_labels, n_stages, separate_count=weighted)
 
 
-def _ranking_classes(positions, config, total_weight, weight_scale) -> tuple[NDArray, Criterion]:
+def _ranking_classes(positions, config, total_weight, weighted) -> tuple[NDArray, Criterion]:
     classes, n_classes = ranking_classes(positions)
     # Rounded up, so that the folds of one table share a program.
     rounded = max(8, 1 << (n_classes - 1).bit_length())
     n_cells = rounded * (config.max_thresholds + 1)
     if n_classes <= DENSE_CLASSES and n_cells <= _DENSE_CELLS_A_ROW * len(positions):
-        criterion = ClassEntropy(rounded, separate_count=weight_scale is not None)
+        criterion = ClassEntropy(rounded, separate_count=weighted)
         return classes[:, None], criterion
     return classes[:, None], SparseClassEntropy(len(positions), _scale_bits(total_weight))
 
 
-def _alike_classes(positions, config, total_weight, weight_scale) -> tuple[NDArray, Criterion]:
+def _alike_classes(positions, config, total_weight, weighted) -> tuple[NDArray, Criterion]:
     classes, _ = ranking_classes(positions)
     signs = np.asarray(pair_signs(positions), np.int32)
     criterion = SimilarityEntropy(
@@ -81,7 +81,6 @@ def _alike_classes(positions, config, total_weight, weight_scale) -> tuple[NDArr
         _scale_bits(total_weight),
         n_signs=signs.shape[1],
         masked=bool((signs == 0).any()),
-        weight_unit=weight_scale or 1.0,
     )
     return np.concatenate([classes[:, None], signs], axis=1), criterion
 
@@ -93,37 +92,37 @@ def _scale_bits(total_weight: float) -> int:
     return max(0, min(12, int(np.floor(np.log2(max(room, 1.0))))))
 
 
-def _pair_variance(positions, config, total_weight, weight_scale) -> tuple[NDArray, Criterion]:
+def _pair_variance(positions, config, total_weight, weighted) -> tuple[NDArray, Criterion]:
     signs = np.asarray(pair_signs(positions), np.int32)
     n_pairs, masked = signs.shape[1], bool((signs == 0).any())
     stat = np.concatenate([signs, np.abs(signs)], axis=1) if masked else signs
-    return stat, Variance(n_pairs, masked, separate_count=weight_scale is not None, signs=True)
+    return stat, Variance(n_pairs, masked, separate_count=weighted, signs=True)
 
 
-def _position_variance(positions, config, total_weight, weight_scale) -> tuple[NDArray, Criterion]:
+def _position_variance(positions, config, total_weight, weighted) -> tuple[NDArray, Criterion]:
     # Twice the position minus the middle: integers, also for the mean places of tied labels.
     values = 2 * positions - (config.n_labels + 1)
-    return _variance(values, np.isnan(positions), weight_scale)
+    return _variance(values, np.isnan(positions), weighted)
 
 
-def _vote_variance(positions, config, total_weight, weight_scale) -> tuple[NDArray, Criterion]:
+def _vote_variance(positions, config, total_weight, weighted) -> tuple[NDArray, Criterion]:
     # What is known of the position in the complete ranking; see `borda_votes`.
     votes = 2 * np.asarray(borda_votes(positions)) - (config.n_labels + 1)
     if (votes != np.round(votes)).any():
         votes = votes * _VOTE_SCALE
-    return _variance(np.round(votes), np.isnan(positions), weight_scale)
+    return _variance(np.round(votes), np.isnan(positions), weighted)
 
 
-def _variance(values, missing, weight_scale) -> tuple[NDArray, Criterion]:
+def _variance(values, missing, weighted) -> tuple[NDArray, Criterion]:
     values = np.where(missing, 0, values).astype(np.int32)
     n_values, masked = values.shape[1], bool(missing.any())
     if masked:
         values = np.concatenate([values, (~missing).astype(np.int32)], axis=1)
-    return values, Variance(n_values, masked, separate_count=weight_scale is not None)
+    return values, Variance(n_values, masked, separate_count=weighted)
 
 
 def _dispersion(
-    positions, config, total_weight, weight_scale, *, impurity
+    positions, config, total_weight, weighted, *, impurity
 ) -> tuple[NDArray, Criterion]:
     signs = np.asarray(pair_signs(positions), np.int32)
     wins = np.asarray(antisymmetric(jnp.asarray(signs), config.n_labels)).sum(-1, dtype=np.int32)
@@ -133,7 +132,7 @@ def _dispersion(
         config.n_labels,
         _dispersion_curve(config.n_labels, impurity),
         masked,
-        separate_count=weight_scale is not None,
+        separate_count=weighted,
         at_least_half=impurity == "theta",
     )
     return np.concatenate(columns, axis=1).astype(np.int32), criterion
@@ -148,9 +147,8 @@ def _dispersion_curve(n_labels: int, impurity: str) -> tuple[float, ...]:
     return tuple(values.astype(np.float32).tolist())
 
 
-def _similarity(positions, config, total_weight, weight_scale) -> tuple[NDArray, Criterion]:
+def _similarity(positions, config, total_weight, weighted) -> tuple[NDArray, Criterion]:
     signs = np.asarray(pair_signs(positions), np.int32)
     n_pairs, masked = signs.shape[1], bool((signs == 0).any())
     stat = np.concatenate([signs, np.abs(signs)], axis=1) if masked else signs
-    weighted = weight_scale is not None
     return stat, MeanSimilarity(n_pairs, config.patience, masked, separate_count=weighted)

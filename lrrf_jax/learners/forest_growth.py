@@ -118,14 +118,15 @@ def describe_fit(key: Array, table: TrainingTable, config: ForestConfig) -> dict
     return {
         "lrrf_jax": getattr(sys.modules["lrrf_jax"], "__version__", "unknown"),
         "random_state": jax.random.key_data(key).tolist(),
-        "X": _hash(table.features),
-        "y": _hash(table.positions),
-        "sample_weight": None if table.weight is None else _hash(table.weight),
+        "X": hash_of(table.features),
+        "y": hash_of(table.positions),
+        "sample_weight": None if table.weight is None else hash_of(table.weight),
         **settings,
     }
 
 
-def _hash(array: NDArray) -> str:
+def hash_of(array: NDArray) -> str:
+    """Tell arrays of other values, type or shape apart by a short text."""
     digest = hashlib.sha256(f"{array.dtype.str} {array.shape}".encode())
     digest.update(np.ascontiguousarray(array).data)
     return digest.hexdigest()[:32]

@@ -8,7 +8,7 @@ from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError
 from lrrf_jax.learners._table import TrainingTable
 from lrrf_jax.learners.fixed_point import integer_weights, largest_scale
-from lrrf_jax.learners.forest_aggregation import leaf_statistics
+from lrrf_jax.learners.forest_aggregation import SHRUNKEN, leaf_statistics
 from lrrf_jax.learners.forest_config import ForestConfig
 from lrrf_jax.learners.forest_criteria import growth_statistic
 from lrrf_jax.trees.binning import bin_features, candidate_thresholds
@@ -45,10 +45,11 @@ def growth_samples(
         most = config.n_labels + 1
         if config.criterion in _SUM_PAIRS:
             most = max(most, config.n_labels * (config.n_labels - 1) // 2)
-        weight, weight_scale = integer_weights(table.weight, 2**29 // most)
+        in_units = config.aggregation in SHRUNKEN
+        weight, weight_scale = integer_weights(table.weight, 2**29 // most, binary=in_units)
     total_weight = float(weight.sum(dtype=np.int64))
     stat, criterion = growth_statistic(
-        positions, config, total_weight, None if table.weight is None else weight_scale
+        positions, config, total_weight, weighted=table.weight is not None
     )
     room = largest_scale(total_weight, config.n_labels + 1)
     leaf_stat, leaf_value = leaf_statistics(positions, config.aggregation, room, weight_scale)

@@ -46,8 +46,8 @@ class MallowsNeighborsLabelRanker(NeighborsLabelRanker):
     Notes
     -----
     Cheng, Hühn and Hüllermeier 2009. Distances are Euclidean, in float32, and exact; of equally
-    near rows the first in training counts. A row of weight w is w near rows in one place; of the
-    last one only what makes ``n_neighbors`` up counts. Partial rankings are completed by hard
+    near rows the first in training counts. ``n_neighbors`` counts rows, whatever they weigh; among
+    them a row of weight w counts as w rows. Partial rankings are completed by hard
     expectation-maximisation (`lrrf_jax.rankings.mallows.fit_tables`). Scores are mean Borda votes,
     from 1 to the number of labels. The model holds the training table.
 

@@ -77,9 +77,10 @@ class PlackettLuceNeighborsLabelRanker(NeighborsLabelRanker):
     Notes
     -----
     Cheng, Dembczynski and Hüllermeier 2010; they use no prior. Distances are Euclidean, in
-    float32, and exact; of equally near rows the first in training counts. A row of weight w is w
-    near rows in one place; of the last one only what makes ``n_neighbors`` up counts. Partial
-    rankings count as they are. Scores are the strengths: a label's chance to be the best.
+    float32, and exact; of equally near rows the first in training counts. ``n_neighbors`` counts
+    rows, whatever they weigh; among them a row of weight w, of weights of mean 1, counts as w rows
+    beside the prior. Partial rankings count as they are. Scores are the strengths: a label's chance
+    to be the best.
 
     Fitting an int costs one fit to all rankings; predicting, and "auto", O(n_train n_features) a
     row, and up to 1,000 iterations of O(n_neighbors n_labels^2).

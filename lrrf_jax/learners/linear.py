@@ -9,6 +9,7 @@ import numpy as np
 from jax import lax
 
 from lrrf_jax._typing import AnyArray, Array, NDArray
+from lrrf_jax.learners._table import TrainingTable
 from lrrf_jax.learners.batching import TILE, map_tiles
 from lrrf_jax.learners.schema import Stored
 from lrrf_jax.rankings.permutations import rank_scores
@@ -163,15 +164,11 @@ def params_of(scaling: Scaling, models: NDArray) -> LinearParams:
     return LinearParams(*scaling, np.ascontiguousarray(models[:n_features]), intercept)
 
 
-def relative_weights(weight: NDArray | None, n_rows: int) -> tuple[NDArray, float]:
-    """Divide the weights by their mean, float32 (n_samples,), and tell the mean.
-
-    What is tuned to weight 1 then fits weights of any unit.
-    """
-    if weight is None:
-        return np.ones(n_rows, np.float32), 1.0
-    mean = float(np.mean(weight / weight.max()) * weight.max())
-    return (weight / mean).astype(np.float32), mean
+def row_weights(table: TrainingTable) -> NDArray:  # float32 (n_samples,), of mean 1
+    """Return the weights of the rows, 1 where all are equal."""
+    if table.weight is None:
+        return np.ones(len(table.features), np.float32)
+    return table.weight.astype(np.float32)
 
 
 def params_violation(params: LinearParams) -> str | None:

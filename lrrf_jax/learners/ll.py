@@ -24,7 +24,7 @@ from lrrf_jax.learners.linear import (
     outer_sum,
     params_of,
     params_violation,
-    relative_weights,
+    row_weights,
     scaled,
     scaling_of,
     utility_rows,
@@ -165,8 +165,8 @@ def fit_ll(
 ) -> tuple[LinearParams, int]:
     """Fit the utilities; returns them and the number of steps."""
     scaling = scaling_of(table.features, table.weight, centred=fit_intercept)
-    weight, _ = relative_weights(table.weight, len(table.features))
-    features, positions, row_weight = in_blocks(table.features, table.positions, weight)
+    blocks = in_blocks(table.features, table.positions, row_weights(table))
+    features, positions, row_weight = blocks
     sign = pair_signs(positions)
     columns = design(scaling, features) if fit_intercept else scaled(scaling, features)
     start = np.zeros((columns.shape[-1], positions.shape[-1]), np.float32)
@@ -215,7 +215,8 @@ class LogLinearLabelRanker(LabelRanker):
 
     Notes
     -----
-    Features must not be missing. Fit costs O(n_samples (n_features n_labels + n_pairs)) a step and
+    A whole weight is as good as copies of its row, but for rounding. Features must not be missing.
+    Fit costs O(n_samples (n_features n_labels + n_pairs)) a step and
     takes no random numbers; predict O(n_features n_labels) a row.
 
     Examples

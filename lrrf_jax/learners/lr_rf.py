@@ -8,6 +8,7 @@ consensus of its leaves over the trees. The pure functions are in ``forest_confi
 
 import dataclasses
 import functools
+import numbers
 import os
 from typing import Annotated, Any, ClassVar, Self
 
@@ -20,11 +21,13 @@ from lrrf_jax.learners import forest_views
 from lrrf_jax.learners._table import TrainingTable, table_of_shape
 from lrrf_jax.learners.forest_aggregation import AGGREGATIONS
 from lrrf_jax.learners.forest_config import ForestConfig, resolve_config
-from lrrf_jax.learners.forest_growth import ForestParams, fit_forest
+from lrrf_jax.learners.forest_growth import ForestParams, fit_forest, hash_of
 from lrrf_jax.learners.forest_ranker import ForestLabelRanker
 from lrrf_jax.learners.schema import OneOf, Range, Unfit
 from lrrf_jax.trees import mesh
 from lrrf_jax.trees.forest import Forest
+
+_PARAMETER_OF = {"n_candidates": "max_features", "max_thresholds": "max_bins"}
 
 
 class RandomForestLabelRanker(ForestLabelRanker):
@@ -49,7 +52,8 @@ class RandomForestLabelRanker(ForestLabelRanker):
     max_features : "log2+1", int, float, "sqrt", "log2" or None, default "log2+1"
         Candidate features a node: floor(log2 n_features) + 1, a number, a share, ..., all.
     min_samples_split, min_samples_leaf : int, default 2 and 1
-        Least size of a node to be split, and of its children, repeats in the bootstrap counted.
+        Least rows in a node to be split, and in its children: repeats in the bootstrap counted,
+        weights not.
     bootstrap : bool, default True
         Draw n_samples rows with replacement for each tree.
     aggregation : {"auto", "two-step", "one-step", "copeland", "kemeny"}, default "auto"
@@ -169,7 +173,8 @@ class RandomForestLabelRanker(ForestLabelRanker):
         y : array-like or data frame, (n_samples, n_labels)
             ``y[i, j]`` is the position of label j in ranking i, 1 = best, NaN = missing.
         sample_weight : array-like, (n_samples,), optional
-            Weights, not negative. A whole weight is worth as many copies of its row.
+            Weights, not negative. Only their ratios count: weights times any number give the same
+            model, equal ones are no weights, and rows of weight 0 are left out.
         feature_names, labels : sequences of str, optional
             Names for the columns of plain arrays; data frames bring their own.
         checkpoint : path, optional
@@ -194,6 +199,13 @@ class RandomForestLabelRanker(ForestLabelRanker):
         -----
         Trees are spread over devices, of all processes where there are several: see
         :func:`lrrf_jax.distributed.use_devices`.
+
+        Each row counts once towards ``min_samples_split`` and ``min_samples_leaf``, in the draws of
+        a bootstrap and in quantiles of features, however heavy. So a whole weight is worth as many
+        copies of its row without a bootstrap, with the least sizes 2 and 1, where every midpoint
+        is a threshold: exactly, while the weights have no common divisor and sum to a few million
+        at most. Not so for the aggregations "copeland" and "kemeny", whose leaves start with half
+        an observation of no preference, by a row of mean weight.
         """
         if checkpoint is not None and self.random_state is None:
             raise InputError(
@@ -228,6 +240,7 @@ class RandomForestLabelRanker(ForestLabelRanker):
             params = params._replace(importances=params.importances + importances)
         self.aggregation_ = config.aggregation
         self._training_features = table.features
+        self._training_rankings = hash_of(table.positions), self.missing
         self._training_rows = table.row
         self._training_weight = table.weight
         if self.oob_score:
@@ -251,11 +264,10 @@ class RandomForestLabelRanker(ForestLabelRanker):
                 "warm_start needs the training rows, which a saved model does not hold. "
                 "Fit a new forest."
             )
-        same = dataclasses.replace(config, n_trees=self.config_.n_trees) == self.config_
-        if not same or not np.array_equal(table.features, self._training_features, equal_nan=True):
+        if changed := self._changed_since_last_fit(config, table):
             raise InputError(
                 "warm_start needs the data and the parameters of the last fit, but for "
-                "n_estimators. Set warm_start=False to start afresh."
+                f"n_estimators; {changed} differs. Set warm_start=False to start afresh."
             )
         if config.n_trees < self.config_.n_trees:
             raise InputError(
@@ -263,6 +275,30 @@ class RandomForestLabelRanker(ForestLabelRanker):
                 f"is {config.n_trees}. Set warm_start=False to start afresh."
             )
         return self.params_.forest
+
+    def _changed_since_last_fit(self, config: ForestConfig, table: TrainingTable) -> str | None:
+        """Name the first argument that differs from that of the last fit."""
+
+        def same(one: Any, other: Any) -> bool:
+            if one is None or other is None:
+                return one is other
+            return np.array_equal(one, other, equal_nan=np.asarray(one).dtype.kind == "f")
+
+        seed = self.random_state
+        unchanged = {
+            "missing": table.complete or self.missing == self._training_rankings[1],
+            "X": same(table.features, self._training_features),
+            "y": hash_of(table.positions) == self._training_rankings[0],
+            "sample_weight": same(table.weight, self._training_weight),
+            "labels": same(table.labels, self.labels_.tolist()),
+            "feature_names": same(table.feature_names, getattr(self, "feature_names_in_", None)),
+            "random_state": not isinstance(seed, numbers.Integral)
+            or int(seed) % 2**32 == self._seed,
+        }
+        theirs = dataclasses.asdict(self.config_)
+        for name, value in dataclasses.asdict(config).items():
+            unchanged[_PARAMETER_OF.get(name, name)] = name == "n_trees" or value == theirs[name]
+        return next((name for name, same in unchanged.items() if not same), None)
 
     def neighbors(self, X: Any, k: int = 5) -> tuple[NDArray, NDArray]:
         """Training rows that share leaves with each row, as the paper retrieves them.

@@ -19,7 +19,8 @@ class EntropyForestLabelRanker(ForestVariant):
     max_depth : int, default 16
         Tests on the longest path, at most 16.
     min_samples_split, min_samples_leaf : int, default 2 and 1
-        Least size of a node to be split, and of its children, repeats in the bootstrap counted.
+        Least rows in a node to be split, and in its children: repeats in the bootstrap counted,
+        weights not.
     bootstrap : bool, default True
         Draw n_samples rows with replacement for each tree.
     max_bins : "auto", "exact" or int, default "auto"
@@ -35,7 +36,8 @@ class EntropyForestLabelRanker(ForestVariant):
     the mean of (1 + tau) / 2 between them and all rankings of the node; a cut is accepted where the
     gain exceeds ln(N - 1) / N + delta / N as in Fayyad and Irani (1993), with natural logarithms.
     Partial rankings, which the source does not treat, are classes of their own, and kt counts the
-    pairs of labels that are known on both sides.
+    pairs of labels that are known on both sides. N and delta count rows and rankings, whatever they
+    weigh, so a whole weight is not as good as copies.
     """
 
     name = "lrf-ert"

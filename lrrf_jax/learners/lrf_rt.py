@@ -28,7 +28,8 @@ class SimilarityForestLabelRanker(ForestVariant):
     max_depth : int, default 16
         Tests on the longest path, at most 16.
     min_samples_split, min_samples_leaf : int, default 2 and 2
-        Least size of a node to be split, and of its children, repeats in the bootstrap counted.
+        Least rows in a node to be split, and in its children: repeats in the bootstrap counted,
+        weights not.
     bootstrap : bool, default True
         Draw n_samples rows with replacement for each tree.
     max_bins : "auto", "exact" or int, default "auto"
@@ -41,8 +42,10 @@ class SimilarityForestLabelRanker(ForestVariant):
     Notes
     -----
     A ranking is not compared with itself, in the node and in its children, where the authors'
-    program does so in the children. Of partial rankings, pairs of labels that two rankings both
-    know are counted. Fit costs O(n_estimators max_depth n_samples max_features n_labels^2).
+    program does so in the children: with weights that comparison is taken off as if all rows of a
+    node weighed the same, so a whole weight is not as good as copies. Of partial rankings, pairs of
+    labels that two rankings both know are counted. Fit costs
+    O(n_estimators max_depth n_samples max_features n_labels^2).
     """
 
     name = "lrf-rt"

@@ -25,7 +25,8 @@ class MallowsTreeLabelRanker(ForestLabelRanker):
     max_depth : int, default 16
         Tests on the longest path, at most 16.
     min_samples_split : int or None, default None
-        Least size of a node to be split; None: twice the number of labels, as published.
+        Least rows in a node to be split, whatever they weigh; None: twice the number of labels,
+        as published.
     min_samples_leaf : int, default 1
     max_bins : "auto", "exact" or int, default "exact"
         Candidate thresholds a feature, at most 255; "exact" keeps every midpoint while they fit.
@@ -38,7 +39,10 @@ class MallowsTreeLabelRanker(ForestLabelRanker):
     -----
     A leaf holds the centre of its rankings: Borda's ranking, with partial rankings completed
     around it in turns. A label that no ranking of a leaf ranks goes where the node above has it.
-    Fit costs O(max_depth n_samples n_features n_labels^2).
+    A whole weight is as good as copies of its row with ``min_samples_split=2``,
+    ``min_samples_leaf=1`` and ``criterion="dispersion"``, where every midpoint is a threshold: by
+    default a row, however heavy, counts once towards ``min_samples_split``. "theta" takes half a
+    pair of a row of mean weight. Fit costs O(max_depth n_samples n_features n_labels^2).
 
     Examples
     --------

@@ -30,8 +30,8 @@ class BaggedMallowsTreesLabelRanker(ForestLabelRanker):
     max_depth : int, default 16
         Tests on the longest path, at most 16.
     min_samples_split : int or None, default None
-        Least size of a node to be split, repeats in the bootstrap counted; None: twice the
-        number of labels.
+        Least rows in a node to be split, repeats in the bootstrap counted, weights not; None:
+        twice the number of labels.
     min_samples_leaf : int, default 1
     bootstrap : bool, default True
         Draw n_samples rows with replacement for each tree.
@@ -41,6 +41,11 @@ class BaggedMallowsTreesLabelRanker(ForestLabelRanker):
         What a missing label means: nothing, or (top-k lists) a place after every ranked label.
     random_state : int, RandomState or None, default None
         The same int gives the same bytes, whatever the threads or devices.
+
+    Notes
+    -----
+    A whole weight is as good as copies of its row with ``bootstrap=False``,
+    ``min_samples_split=2`` and the other settings of `MallowsTreeLabelRanker` that it needs.
     """
 
     name = "lrt-bag"
@@ -161,7 +166,8 @@ class FrequencyMallowsTreesLabelRanker(_IntervalMallowsTrees):
     Notes
     -----
     All other parameters are those of `BaggedMallowsTreesLabelRanker`. More than two intervals
-    are binary splits here, where the source has a child for each.
+    are binary splits here, where the source has a child for each. Rows count once in a median,
+    repeats in the bootstrap apart, whatever they weigh: a weight is not as good as copies.
     """
 
     name = "f-lrt-bag"

@@ -20,7 +20,8 @@ class LabelwiseForestLabelRanker(ForestVariant):
     max_depth : int, default 16
         Tests on the longest path, at most 16.
     min_samples_split, min_samples_leaf : int, default 2 and 1
-        Least size of a node to be split, and of its children, repeats in the bootstrap counted.
+        Least rows in a node to be split, and in its children: repeats in the bootstrap counted,
+        weights not.
     bootstrap : bool, default True
         Draw n_samples rows with replacement for each tree.
     max_bins : "auto", "exact" or int, default "auto"
@@ -34,7 +35,9 @@ class LabelwiseForestLabelRanker(ForestVariant):
     -----
     The trees are grown on all labels together, where the literature has a forest for each label.
     Of a partial ranking each ranked label counts as what is expected of it in the complete one
-    (generalised Borda); labels that are missing do not take part in the splits.
+    (generalised Borda); labels that are missing do not take part in the splits. A whole weight is
+    as good as copies of its row with ``bootstrap=False``, the least sizes 2 and 1, and every
+    midpoint a threshold.
     """
 
     name = "lw-rf"

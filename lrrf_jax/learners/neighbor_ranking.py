@@ -38,7 +38,7 @@ class NeighborParams(NamedTuple):
     features: Annotated[AnyArray, Stored("float32", "n_samples", "n_features")]  # scaled
     # NaN: missing.
     positions: Annotated[AnyArray, Stored("float32", "n_samples", "n_labels", missing=True)]
-    weight: Annotated[AnyArray, Stored("float32", "n_samples", least=_TINY)]
+    weight: Annotated[AnyArray, Stored("float32", "n_samples", least=_TINY)]  # of mean 1
     # Of all training rankings; larger is better.
     overall: Annotated[AnyArray, Stored("float32", "n_labels")]
     mean: Annotated[AnyArray, Stored("float32", "n_features")]  # taken off the features
@@ -77,12 +77,12 @@ def neighbor_weights(
     k: Array | float,
     weights: str,
 ) -> Array:  # float32 (n_queries, k)
-    """Weigh the neighbours of each row; the nearest ones of weight ``k`` together count.
+    """Weigh the neighbours of each row; the nearest ``k`` count, whatever they weigh.
 
     Where all weights come out as 0, the reliability alone counts, and else the copies.
     """
-    before = jnp.cumsum(copies, axis=1) - copies
-    used = jnp.where(jnp.isfinite(distance), jnp.clip(k - before, 0.0, copies), 0.0)
+    number = jnp.arange(distance.shape[1], dtype=jnp.float32)
+    used = jnp.where(jnp.isfinite(distance) & (number < k), copies, 0.0)
     nearest = distance[:, :1]
     near = jnp.where(used > 0, distance, nearest)
     if weights == "uniform":

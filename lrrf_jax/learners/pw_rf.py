@@ -20,7 +20,8 @@ class PairwiseForestLabelRanker(ForestVariant):
     max_depth : int, default 16
         Tests on the longest path, at most 16.
     min_samples_split, min_samples_leaf : int, default 2 and 1
-        Least size of a node to be split, and of its children, repeats in the bootstrap counted.
+        Least rows in a node to be split, and in its children: repeats in the bootstrap counted,
+        weights not.
     bootstrap : bool, default True
         Draw n_samples rows with replacement for each tree.
     max_bins : "auto", "exact" or int, default "auto"
@@ -33,7 +34,9 @@ class PairwiseForestLabelRanker(ForestVariant):
     Notes
     -----
     The trees are grown on all pairs together, where the literature has a forest for each pair, and
-    orders labels by KwikSort. Pairs that a partial ranking does not know do not take part.
+    orders labels by KwikSort. Pairs that a partial ranking does not know do not take part. Every
+    pair of a leaf starts with half an observation of no preference, by a row of mean weight, so a
+    whole weight is not quite as good as copies.
     """
 
     name = "pw-rf"

@@ -27,7 +27,7 @@ from lrrf_jax.learners.linear import (
     outer_sum,
     params_of,
     params_violation,
-    relative_weights,
+    row_weights,
     scaling_of,
 )
 from lrrf_jax.learners.schema import OneOf, Range
@@ -157,8 +157,8 @@ def _along(chosen: Array, like: Array) -> Array:
 def fit_rpc(table: TrainingTable, *, ridge: float, max_iter: int) -> LinearParams:
     """Fit the models of all pairs, as many at a time as memory is meant for."""
     scaling = scaling_of(table.features, table.weight, centred=True)
-    weight, unit = relative_weights(table.weight, len(table.features))
-    features, positions, weight = in_blocks(table.features, table.positions, weight)
+    blocks = in_blocks(table.features, table.positions, row_weights(table))
+    features, positions, weight = blocks
     sign = np.asarray(pair_signs(positions))
     n_pairs = sign.shape[-1]
     chunk = max(1, min(n_pairs, _CURVATURES // (features.shape[-1] + 1) ** 2))
@@ -170,7 +170,7 @@ def fit_rpc(table: TrainingTable, *, ridge: float, max_iter: int) -> LinearParam
                 sign[..., start : start + chunk],
                 weight,
                 scaling,
-                np.float32(ridge / unit),
+                np.float32(ridge),
                 np.int32(max_iter),
             )
         )
@@ -251,9 +251,10 @@ class PairwiseComparisonLabelRanker(LabelRanker):
 
     Notes
     -----
-    A pair that no row ranks is a tie, 0.5 for both; a pair that all rows rank alike is certain.
-    Features must not be missing. Fit costs O(n_samples n_pairs n_features^2) a step and takes
-    no random numbers; predict O(n_features n_pairs) a row.
+    Weights have mean 1 beside the ridge: whole weights of mean w are as good as copies with w times
+    the ridge. A pair that no row ranks is a tie, 0.5 for both; a pair that all rows rank alike is
+    certain. Features must not be missing. Fit costs O(n_samples n_pairs n_features^2) a step and
+    takes no random numbers; predict O(n_features n_pairs) a row.
 
     Examples
     --------

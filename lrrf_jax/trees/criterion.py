@@ -159,12 +159,11 @@ class SimilarityEntropy(SparseClassEntropy):
     samples of the class have. Alike is (1 + mean of the products of the signs) / 2, over every
     distinct class and every sample of the node; with ``masked`` zeros are left out of the mean.
     Splits have to pass the description-length test of Fayyad and Irani (1993), which counts the
-    distinct classes, and samples as their weight in ``weight_unit``.
+    distinct classes, and samples whatever their weight.
     """
 
     n_signs: int = 0
     masked: bool = False
-    weight_unit: float = 1.0
 
 
 class VectorCriterion(abc.ABC):
@@ -214,6 +213,13 @@ class VectorCriterion(abc.ABC):
     def weight(self, sums: Array) -> Array:
         """Weigh the samples in a group."""
         return self.at(sums, self.n_columns) if self.weight_row else self.count(sums)
+
+    def mean_weight(self, sums: Array) -> Array | float:
+        """Divide weight by number, float32 (..., n_lanes); 1 where samples have no weights."""
+        if not self.separate_count:
+            return 1.0
+        count = jnp.maximum(self.count(sums), 1).astype(jnp.float32)
+        return self.weight(sums).astype(jnp.float32) / count
 
     def accepts(self, score: Array, parent_score: Array, weight: Array) -> Array | None:
         """Whether the best split of each node is to be made; ``None``: always."""

@@ -55,7 +55,7 @@ class Disagreement(VectorCriterion):
     curve: tuple[float, ...]  # cost at each of `curve_shares`; 0 without any contradiction
     masked: bool = False
     separate_count: bool = False
-    # No share is taken for less than half a contradiction in all.
+    # No share is taken for less than half a contradiction in all, by a sample of mean weight.
     at_least_half: bool = False
     signs = True
     weight_row = True
@@ -91,7 +91,7 @@ class Disagreement(VectorCriterion):
         voted = self.at(sums, self.n_columns - 1) if self.masked else self.n_pairs * weight
         against = (voted - agreement).astype(jnp.float32)  # twice the contradictions
         if self.at_least_half:
-            against = jnp.maximum(against, 1.0)
+            against = jnp.maximum(against, self.mean_weight(sums))
         share = against / jnp.maximum(2 * voted.astype(jnp.float32), 1.0)
         cost = read_curve(self.curve, jnp.clip(share, 0.0, 1.0), zero)
         return -product(weight.astype(jnp.float32), cost, zero)
@@ -107,6 +107,8 @@ class MeanSimilarity(VectorCriterion):
 
     Samples come as int32 (n_samples, n_pairs) votes; with ``masked`` followed by 0/1 marks of
     the pairs that are voted on: then agreements are counted over what both of two samples vote on.
+    With weights, what a sample has in common with itself is taken off as if all in a node weighed
+    the same.
     """
 
     n_pairs: int
@@ -129,6 +131,7 @@ class MeanSimilarity(VectorCriterion):
     def score(self, sums: Array, zero: Array) -> Array:
         """Mean similarity, times weight; int32 (..., n_stats, n_lanes) -> float32."""
         weight = self.weight(sums).astype(jnp.float32)
+        one = self.mean_weight(sums)
 
         def square(k):
             votes = self.at(sums, k).astype(jnp.float32)
@@ -138,7 +141,7 @@ class MeanSimilarity(VectorCriterion):
             return self.at(sums, self.n_pairs + k).astype(jnp.float32)
 
         def both_seen(k):
-            return product(seen(k), jnp.maximum(seen(k) - 1, 0.0), zero)
+            return product(seen(k), jnp.maximum(seen(k) - one, 0.0), zero)
 
         # Each ordered pair of samples agrees or not on each pair of items: S^2 = agreements less
         # contradictions, of which every sample has one with itself.
@@ -148,7 +151,9 @@ class MeanSimilarity(VectorCriterion):
             chances = sum_terms(self.n_pairs, both_seen, weight.shape)
         else:
             itself = self.n_pairs * weight
-            chances = product(itself, jnp.maximum(weight - 1, 0.0), zero)
+            chances = product(itself, jnp.maximum(weight - one, 0.0), zero)
+        if self.separate_count:
+            itself = product(itself, jnp.asarray(one, jnp.float32), zero)
         mean = (total - itself) / jnp.maximum(chances, 1.0)
         return product(weight, jnp.where(chances > 0, mean, 0.0), zero)
 

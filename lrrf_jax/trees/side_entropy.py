@@ -93,11 +93,9 @@ def measured_sides(
     return tables, (low, high, whole)
 
 
-def described_shorter(
-    low: Side, high: Side, whole: Side, unit: float, zero: Array
-) -> Array:  # bool
+def described_shorter(low: Side, high: Side, whole: Side, zero: Array) -> Array:  # bool
     """Fayyad and Irani's test: whether the gain pays for the description of the split."""
-    number = jnp.maximum(whole.weight.astype(jnp.float32) / unit, 1.0)
+    number = jnp.maximum(whole.n_samples.astype(jnp.float32), 1.0)
 
     def times_classes(side):
         entropy = -side.score / jnp.maximum(side.weight.astype(jnp.float32), 1.0)

@@ -153,8 +153,7 @@ def _search_side(
     place = jnp.full(n_slots, n_drawn - 1, jnp.int32).at[chosen].min(at, mode="drop")
     if isinstance(config.criterion, SimilarityEntropy):
         low, high = (jax.tree.map(lambda field: take(field, place), part) for part in (low, high))
-        unit = config.criterion.weight_unit
-        best = jnp.where(described_shorter(low, high, whole, unit, zero), best, -jnp.inf)
+        best = jnp.where(described_shorter(low, high, whole, zero), best, -jnp.inf)
     if edge is None:
         edge = jnp.clip(take(value, place) - side, 0, config.n_bins - 2)
     missing_left = jnp.full(n_slots, side == 0 and config.has_missing)

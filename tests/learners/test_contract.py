@@ -26,8 +26,6 @@ from tests import oracles
 # Set where a learner has the parameter: few and small trees, exact thresholds.
 SMALL = {"n_estimators": 4, "max_depth": 3, "random_state": 0, "max_bins": "exact"}
 FEATURELESS = {"default"}  # predict one ranking for all rows
-# Whose training is random row by row, so that copies are other rows than one heavy row.
-COPIES_DIFFER = {"cc"}
 
 N_ROWS, N_FEATURES, N_LABELS = 60, 4, 3
 RNG = np.random.default_rng(7)
@@ -160,24 +158,6 @@ def test_predictions_follow_a_renaming_of_the_labels(name):
     assert distinct.sum() > N_ROWS / 3
     # Splits or pairs of equal merit may be told apart by the last bit of a sum.
     assert agree[distinct].mean() >= 0.9
-
-
-@each_learner_and_trees_slowly
-def test_whole_weights_count_as_copies(name):
-    # Inner folds, which would choose the neighbours, part copies.
-    learner = make(name, bootstrap=False, n_neighbors=5)
-    if name in COPIES_DIFFER or (
-        hasattr(learner, "n_estimators") and not hasattr(learner, "bootstrap")
-    ):
-        pytest.skip("training draws rows at random")
-    weight = np.repeat([1, 0, 1, 2], [20, 15, 10, 15])
-    copies = np.repeat(np.arange(N_ROWS), weight)
-    weighted = learner.fit(X, Y, weight)
-    copied = clone(learner).fit(X[copies], Y[copies])
-    scores = weighted.predict_scores(X)
-    np.testing.assert_allclose(copied.predict_scores(X), scores, rtol=1e-3, atol=1e-3)
-    distinct = (np.diff(np.sort(scores, 1), axis=1) > 5e-3).all(1)
-    np.testing.assert_array_equal(weighted.predict(X)[distinct], copied.predict(X)[distinct])
 
 
 @each_learner_and_trees_slowly

@@ -1,13 +1,16 @@
 import numpy as np
 import pytest
-from sklearn.base import clone
 
 from lrrf_jax import load
 from lrrf_jax._validation import InputError
 from lrrf_jax.learners import PlackettLuceNeighborsLabelRanker
 from lrrf_jax.rankings import plackett_luce
 from tests.learners import neighbor_golden as golden
-from tests.learners.test_ib_m import by_sorting, ranked_table
+from tests.learners.test_ib_m import (
+    assert_near_rows_count_as_copies,
+    by_sorting,
+    ranked_table,
+)
 
 
 @pytest.mark.parametrize("rankings", ["complete", "partial"])
@@ -54,14 +57,10 @@ def test_a_label_that_no_near_row_ranks_has_its_strength_among_all_rows():
     assert scores[0] > scores[1] > 0
 
 
-def test_a_weight_equals_copies():
-    X, y = ranked_table()
-    weight = np.random.default_rng(3).integers(0, 3, len(X))
-    copies = np.repeat(np.arange(len(X)), weight)
-    ranker = PlackettLuceNeighborsLabelRanker(n_neighbors=7)
-    weighted = clone(ranker).fit(X, y, sample_weight=weight).predict_scores(X[:32])
-    copied = clone(ranker).fit(X[copies], y[copies]).predict_scores(X[:32])
-    np.testing.assert_allclose(weighted, copied, atol=1e-5)
+def test_a_near_row_counts_as_often_as_it_weighs():
+    # Without the prior, which is a number of rows of mean weight.
+    ranker = PlackettLuceNeighborsLabelRanker(n_neighbors=7, prior=0)
+    assert_near_rows_count_as_copies(ranker, *ranked_table(), atol=1e-4)
 
 
 @pytest.mark.slow

@@ -350,8 +350,52 @@ def test_more_trees_keep_the_first_ones():
     np.testing.assert_allclose(more.feature_importances_, whole.feature_importances_, rtol=1e-6)
     with pytest.raises(InputError, match="must not fall"):
         more.set_params(n_estimators=2).fit(X, Y)
-    with pytest.raises(InputError, match="the data and the parameters"):
-        more.set_params(n_estimators=7, max_depth=3).fit(X, Y)
+
+
+@pytest.mark.parametrize("n_estimators", [2, 3])
+def test_a_warm_start_with_anything_else_is_refused_by_name(n_estimators):
+    rng = np.random.default_rng(0)
+    y, weight = delete_labels(Y, 0.1, seed=0), rng.integers(1, 4, 150).astype(float)
+    names = [{"feature_names": list("abcd"), "labels": list("uvw")}, {"labels": list("vuw")}]
+    ranker = RandomForestLabelRanker(2, max_depth=4, random_state=0, warm_start=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        ranker.fit(X, y, weight)
+        trees = ranker.forest_
+        other = y.copy()
+        other[3] = other[3, ::-1]
+        heavier = weight * (1 + np.arange(150) % 2)
+        for changes, data, keywords, name in (
+            ({}, (X + 1, y, weight), {}, "X"),
+            ({}, (X, other, weight), {}, "y"),
+            ({}, (X, y, heavier), {}, "sample_weight"),
+            ({}, (X, y, None), {}, "sample_weight"),
+            ({}, (X, y, weight), names[0], "labels"),
+            ({}, (X, y, weight), {"feature_names": list("abcd")}, "feature_names"),
+            ({"random_state": 1}, (X, y, weight), {}, "random_state"),
+            ({"missing": "last"}, (X, y, weight), {}, "missing"),
+            ({"max_depth": 3}, (X, y, weight), {}, "max_depth"),
+            ({"max_features": 1}, (X, y, weight), {}, "max_features"),
+            ({"max_bins": 7}, (X, y, weight), {}, "max_bins"),
+            ({"bootstrap": False}, (X, y, weight), {}, "bootstrap"),
+        ):
+            before = ranker.get_params()
+            ranker.set_params(n_estimators=n_estimators, **changes)
+            with pytest.raises(InputError, match=f"but for n_estimators; {name} differs"):
+                ranker.fit(*data, **keywords)
+            ranker.set_params(**before)
+            assert ranker.forest_ is trees
+        # Equal missing values, the same weights in another unit, a copy of the table: all the same.
+        ranker.set_params(n_estimators=n_estimators, random_state=None)
+        ranker.fit(X.copy(), y.copy(), 3 * weight, labels=["L1", "L2", "L3"])
+    np.testing.assert_array_equal(ranker.forest_.threshold[:2], trees.threshold)
+    named = RandomForestLabelRanker(2, max_depth=4, random_state=0, warm_start=True)
+    named.fit(X, Y, **names[0])
+    with pytest.raises(InputError, match="but for n_estimators; labels differs"):
+        named.fit(X, Y, **names[1])
+    again = pickle.loads(pickle.dumps(named)).set_params(n_estimators=3)
+    with pytest.raises(InputError, match="y differs"):
+        again.fit(X, Y[::-1], **names[0])
 
 
 def test_whole_weights_count_as_copies_without_bootstrap():
@@ -377,8 +421,12 @@ def test_real_weights_become_integers_in_proportion():
     found, scale = integer_weights(weight, 10_000)
     np.testing.assert_allclose(found / scale, weight, rtol=1e-3)
     assert found.sum() <= 10_000
-    whole, one = integer_weights(np.array([2.0, 5.0]), 100)
-    assert (whole.tolist(), one) == ([2, 5], 1.0)
+    for unit in (1.0, 0.3):
+        whole, scale = integer_weights(np.array([2.0, 5.0]) * unit, 100)
+        assert whole.tolist() == [2, 5]
+        assert scale == pytest.approx(1 / unit)
+    nearly, scale = integer_weights(np.array([2.0, 5.0]), 100, binary=True)
+    assert (nearly.tolist(), scale) == ([16, 40], 8.0)
     tiny, _ = integer_weights(np.array([1e-12, 1.0]), 1000)
     assert tiny.min() == 1
     assert largest_scale(1e6, 17) * 1e6 * 17 <= 2**30
@@ -607,7 +655,7 @@ def test_rankings_as_classes_split_equally_well_in_histograms_and_along_samples(
     for n_cells in (0, 4, 10**6):
         monkeypatch.setattr(forest_criteria, "_DENSE_CELLS_A_ROW", n_cells)
         forest.fit(X, y)
-        criterion = forest_criteria.growth_statistic(y, forest.config_, 150, None)[1]
+        criterion = forest_criteria.growth_statistic(y, forest.config_, 150, False)[1]
         grown[n_cells] = (
             type(criterion).__name__,
             [

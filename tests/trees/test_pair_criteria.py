@@ -60,7 +60,7 @@ def forest_config(criterion):
 
 
 def grown(criterion, x, y, **changes):
-    stat, made = growth_statistic(y, forest_config(criterion), len(y), None)
+    stat, made = growth_statistic(y, forest_config(criterion), len(y), False)
     samples, thresholds = samples_of(x, stat)
     return samples, thresholds, config_for(x, thresholds, made, **changes)
 
