@@ -226,8 +226,11 @@ def test_data_sets_without_a_result_are_dropped_when_asked():
         ([[1.0, 2.0]], "two data sets at least"),
         ([[1.0, np.inf], [2.0, 3.0]], "'1' on '0' is inf"),
         ([[1.0, np.nan], [np.nan, 3.0], [1.0, 2.0]], "2 of 3 data sets fail"),
-        (pd.DataFrame({"a": [1, 2], "b": ["x", "y"]}), "column 'b' holds"),
-        (pl.DataFrame({"s": ["x", "y"], "a": [1, 2], "b": ["x", "y"]}), "column 'b' holds"),
+        (pd.DataFrame({"a": [1, 2], "b": ["x", "y"]}), "column 'b' of table must hold numbers"),
+        (
+            pl.DataFrame({"s": ["x", "y"], "a": [1, 2], "b": ["x", "y"]}),
+            "column 'b' of table must hold numbers",
+        ),
         (ScoreTable(TIED, tuple("wxyz"), ("a", "a", "b")), "'a' is there more than once"),
     ],
 )
