@@ -1,26 +1,20 @@
 """Features as users pass them, arrays or data frames, to float32."""
 
-import difflib
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from lrrf_jax._frames import column_names, counted, own_names
+from lrrf_jax._names import difference
+from lrrf_jax._numbers import as_numbers
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError
 
-
-def column_names(table: Any) -> list[str] | None:
-    """Names of the columns of a pandas, polars or pyarrow table; ``None`` for other input."""
-    if isinstance(table, np.ndarray):
-        return None
-    import narwhals.stable.v1 as nw  # here, so that arrays need jax, numpy and scikit-learn only
-
-    frame = nw.from_native(table, eager_only=True, pass_through=True)
-    if not isinstance(frame, nw.DataFrame):
-        return None
-    names = list(frame.columns)
-    return names if all(isinstance(name, str) for name in names) else None
+_REMEDY = (
+    "Convert numbers that are written as text with numpy.asarray(X, float); leave other text out, "
+    "or encode it first, for example with sklearn.preprocessing.OrdinalEncoder."
+)
 
 
 def as_features(
@@ -34,19 +28,24 @@ def as_features(
     Parameters
     ----------
     X : array-like or pandas, polars or pyarrow table, (n_samples, n_features)
-        Numbers; NaN, null and ``pandas.NA`` stand for a missing value.
+        Numbers; NaN, None, null and ``pandas.NA`` stand for a missing value, and so does a cell
+        that a NumPy mask hides.
     n_features, names
-        What a fitted model expects.
+        What a fitted model expects; ``n_features`` alone where it was fitted without names.
 
     Raises
     ------
     InputError
-        For another shape, other columns, text, infinities (or float64 beyond float32), no rows.
+        For another shape, other columns or another order of them, text, infinities (or float64
+        beyond float32), no rows, and what is no table in memory.
     """
-    given = column_names(X)
-    if names is not None and given is not None:
-        _require_same_columns(list(names), given)
-    table = _numbers(X, given)
+    if type(X) is np.ndarray:
+        given = None
+    else:
+        given = own_names(X, "X")
+        if n_features is not None:
+            require_same_columns(X, names)
+    table = as_numbers(X, "X", remedy=_REMEDY, booleans=True)
     if table.ndim != 2:
         raise InputError(
             f"X must have two dimensions, (n_samples, n_features); it has shape {table.shape}. "
@@ -73,80 +72,30 @@ def as_features(
     return features
 
 
-def _numbers(X: Any, names: list[str] | None) -> NDArray:
-    if hasattr(X, "toarray") and hasattr(X, "nnz"):
-        raise InputError("X must be dense; it is a sparse matrix. Convert it with X.toarray().")
-    if names is not None:
-        return _frame_numbers(X)
-    try:
-        table = np.asarray(X)
-    except ValueError as error:
-        raise InputError("X must be a table; its rows have different lengths.") from error
-    if table.dtype.kind == "c":
-        raise InputError("X must hold real numbers; Complex data not supported.")
-    if table.dtype.kind in "biuf":
-        return table
-    try:
-        missing = np.array([_is_missing(cell) for cell in table.ravel()]).reshape(table.shape)
-        return np.where(missing, np.nan, table).astype(np.float64)
-    except (TypeError, ValueError):
-        row, column = next(
-            at for at in np.ndindex(table.shape) if not missing[at] and not _is_number(table[at])
-        )
-        raise InputError(
-            f"X must hold numbers; row {row}, column {column} is {table[row, column]!r}. "
-            "Encode text first, for example with sklearn.preprocessing.OrdinalEncoder."
-        ) from None
+def require_same_columns(X: Any, names: Sequence[str] | None) -> None:
+    """Raise InputError for a frame with other columns than a model's, or in another order.
 
-
-def _is_missing(cell: Any) -> bool:
-    # pandas.NA is known by its type's name: pandas need not be installed.
-    return cell is None or type(cell).__name__ == "NAType"
-
-
-def _is_number(cell: Any) -> bool:
-    try:
-        float(cell)
-    except (TypeError, ValueError):
-        return False
-    return True
-
-
-def _frame_numbers(table: Any) -> NDArray:
-    import narwhals.stable.v1 as nw
-
-    frame = nw.from_native(table, eager_only=True)
-    duplicates = sorted({name for name in frame.columns if frame.columns.count(name) > 1})
-    if duplicates:
-        raise InputError(f"X must have distinct columns; {duplicates} occur twice.")
-    for name, dtype in frame.schema.items():
-        if not (dtype.is_numeric() or dtype == nw.Boolean):
-            raise InputError(
-                f"X must hold numbers; column '{name}' holds {dtype}. Leave it out, or encode it "
-                "first, for example with sklearn.preprocessing.OrdinalEncoder."
-            )
-    columns = [frame[name].cast(nw.Float64).to_numpy().astype(np.float64) for name in frame.columns]
-    return np.stack(columns, axis=1) if columns else np.empty((len(frame), 0))
-
-
-def _require_same_columns(expected: list[str], given: list[str]) -> None:
-    if given == expected:
+    ``names`` are ``None`` where the model was fitted without.
+    """
+    given, expected = column_names(X, "X"), None if names is None else list(names)
+    if given is None or given == expected:
         return
-    absent = [name for name in expected if name not in given]
-    extra = [name for name in given if name not in expected]
-    if not absent and not extra:
+    remedy = "X[list(model.feature_names_in_)]"
+    if expected is None:
+        remedy = "X[sorted(X.columns)]"
+        # Pandas numbers columns without names, and then knows them by these numbers.
+        expected = counted(len(given))
+        if given == expected or sorted(given) != sorted(expected):
+            return
+    elif own_names(X, "X") is None and sorted(given) != sorted(expected):
+        return
+    if sorted(given) == sorted(expected):
+        at = next(j for j, name in enumerate(given) if name != expected[j])
         raise InputError(
-            "X must have its columns in the order that the model was fitted on. "
-            "Reorder them: X[list(model.feature_names_in_)]."
+            "X must have its columns in the order that the model was fitted on; column "
+            f"{at} is '{given[at]}' and must be '{expected[at]}'. Reorder them: {remedy}."
         )
-    parts = []
-    if absent:
-        near = difflib.get_close_matches(absent[0], extra, 1)
-        hint = f" (is it '{near[0]}'?)" if near else ""
-        parts.append(f"'{absent[0]}' is missing{hint}, {len(absent)} in all")
-    if extra:
-        parts.append(f"'{extra[0]}' is not known, {len(extra)} in all")
     raise InputError(
         f"X must have the {len(expected)} columns that the model was fitted on; "
-        f"{'; '.join(parts)}. Select them: X[list(model.feature_names_in_)]."
+        f"{difference(expected, given)}. Select them: X[list(model.feature_names_in_)]."
     )

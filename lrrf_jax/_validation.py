@@ -5,7 +5,7 @@ way out. Features are checked in :mod:`lrrf_jax._features`, rankings in
 :mod:`lrrf_jax.rankings.validation`, files by their readers.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,11 @@ class ModelFileError(ValueError):
 
 def as_names(names: Any, count: int, what: str, argument: str) -> list[str]:
     """Check user-given names: ``count`` distinct texts."""
+    if not isinstance(names, Iterable) or isinstance(names, str | bytes | Set | Mapping):
+        raise InputError(
+            f"{argument} must be a list of {count} names, one a {what}, in the order of the "
+            f"columns; it is {names!r:.60}."
+        )
     names = [str(name) for name in names]
     if len(names) != count or len(set(names)) != count:
         raise InputError(
@@ -72,6 +77,13 @@ def require_number(value: Any, name: str, least: float = 0.0) -> None:
     real = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
     if not real or not np.isfinite(value) or value < least:
         raise InputError(f"{name} must be a finite number, {least:g} or more; it is {value!r}.")
+
+
+def require_share(value: Any, name: str) -> None:
+    """Check a probability of less than 1."""
+    real = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    if not real or not 0 <= value < 1:
+        raise InputError(f"{name} must be a probability in [0, 1); it is {value!r}.")
 
 
 def require_choice(value: Any, name: str, choices: Sequence[Any]) -> None:

@@ -5,7 +5,10 @@ Each function takes ``(y_true, y_pred, sample_weight=None, *, per_row=False)``:
 y_true : array-like or DataFrame, shape (n_samples, n_labels)
     True positions, 1 = best, NaN = unknown. A score looks only at the labels that the truth ranks.
 y_pred : array-like or DataFrame, shape (n_samples, n_labels)
-    Predicted positions, complete; ties are allowed.
+    Predicted positions, complete; ties are allowed. Where both are data frames, labels are
+    paired by name, in the order of ``y_true``, and names that only one of them has are an error.
+    An array has no names: its columns must be in the order of the other side, as those of
+    `predict` are in that of ``labels_``. ``ranker.score`` knows the labels by name.
 sample_weight : array-like of non-negative numbers, shape (n_samples,), optional
 per_row : bool
     If true, return a float64 array (n_samples,) with NaN where the score is undefined.
@@ -26,6 +29,8 @@ from typing import Any
 
 import numpy as np
 
+from lrrf_jax._names import paired_order
+from lrrf_jax._numbers import VECTOR, as_numbers
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError
 from lrrf_jax.rankings import distances
@@ -249,6 +254,9 @@ def _score(
 def _checked_rankings(y_true: Any, y_pred: Any) -> tuple[NDArray, NDArray]:
     truth = number_table(y_true, "y_true", finite=True)
     prediction = number_table(y_pred, "y_pred", finite=True)
+    order = paired_order(y_true, y_pred, "y_true", "y_pred")
+    if order is not None:
+        prediction = prediction[:, order]
     if truth.shape != prediction.shape:
         raise InputError(
             "y_true and y_pred must have the same shape; they have "
@@ -275,10 +283,9 @@ def _checked_rankings(y_true: Any, y_pred: Any) -> tuple[NDArray, NDArray]:
 
 
 def _checked_weight(sample_weight: Any, n_samples: int) -> NDArray:  # float64 (n_samples,)
-    try:
-        weight = np.asarray(sample_weight, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError("sample_weight must hold numbers, one a row.") from error
+    remedy = "Give one number a row."
+    weight = as_numbers(sample_weight, "sample_weight", form=VECTOR, remedy=remedy)
+    weight = weight.astype(np.float64)
     if weight.shape != (n_samples,):
         raise InputError(
             f"sample_weight must have one number a row, shape ({n_samples},); "

@@ -63,7 +63,7 @@ def compare_sources(
             table = _learners.read_data(source, reading)
             _require_usable(table, options)
             name = _name_in_results(source, table)
-            tables[name], names[name] = (table.X, table.y), source
+            tables[name], names[name] = (table.X, _named_rankings(table)), source
             shapes[source] = len(table.X), table.X.shape[1], table.y.shape[1]
     if not tables:
         return Comparison([], shapes)
@@ -141,6 +141,13 @@ def _require_usable(table: Any, options: dict[str, Any]) -> None:
     from lrrf_jax.evaluation.protocol import as_table
 
     require_integer(options["folds"], "folds", 2, as_table(table.X, table.y).n_samples)
+
+
+def _named_rankings(table: Any) -> Any:
+    """Rankings under the names of the labels, for what is told of them."""
+    import pyarrow as pa
+
+    return pa.table(dict(zip(table.labels, table.y.T, strict=True)))
 
 
 def _name_in_results(source: str, table: Any) -> str:

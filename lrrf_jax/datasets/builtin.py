@@ -48,7 +48,7 @@ def load(name: str) -> LabelRankingData:
     Returns
     -------
     LabelRankingData
-        Complete rankings.
+        Complete rankings as arrays; fit with ``labels=data.labels`` to have them called by name.
 
     Raises
     ------
@@ -61,7 +61,7 @@ def load(name: str) -> LabelRankingData:
     >>> iris.X.shape, iris.labels
     ((150, 4), ('setosa', 'versicolor', 'virginica'))
     """
-    if name not in _BUILTIN:
+    if not isinstance(name, str) or name not in _BUILTIN:
         raise InputError(
             f"there is no built-in data set {name!r}; there are {', '.join(_BUILTIN)}. "
             "Give a path to read a file."

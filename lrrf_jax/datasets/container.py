@@ -1,12 +1,17 @@
 """What every reader and loader returns."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from lrrf_jax._typing import NDArray
+from lrrf_jax._validation import InputError
 
 
 class LabelRankingData(NamedTuple):
     """A label ranking data set.
+
+    ``X`` and ``y`` are arrays and know no names. A learner learns them from
+    ``fit(data.X, data.y, feature_names=data.feature_names, labels=data.labels)``, or from the data
+    frames of `as_frames`.
 
     Attributes
     ----------
@@ -24,3 +29,28 @@ class LabelRankingData(NamedTuple):
     feature_names: tuple[str, ...]
     labels: tuple[str, ...]
     name: str
+
+    def as_frames(self) -> tuple[Any, Any]:
+        """Return ``X`` and ``y`` as pandas data frames, with the names of their columns.
+
+        Raises
+        ------
+        InputError
+            Where pandas, which lrrf_jax does not need, is not installed.
+
+        Examples
+        --------
+        >>> from lrrf_jax.datasets import load
+        >>> X, y = load("iris").as_frames()
+        >>> y.columns.tolist()
+        ['setosa', 'versicolor', 'virginica']
+        """
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise InputError(
+                "as_frames needs pandas, which is not installed. Install it with pip install "
+                "pandas, or fit with labels=data.labels, feature_names=data.feature_names."
+            ) from error
+        features = pd.DataFrame(self.X, columns=list(self.feature_names))
+        return features, pd.DataFrame(self.y, columns=list(self.labels))

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from lrrf_jax._names import names_beside
+from lrrf_jax._numbers import VECTOR, as_array, as_numbers
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError
 from lrrf_jax.datasets.container import LabelRankingData
@@ -26,14 +28,14 @@ def from_classification(
 
     Parameters
     ----------
-    X : array-like, shape (n_samples, n_features)
+    X : array-like or data frame, shape (n_samples, n_features)
         Finite numbers.
     y : array-like, shape (n_samples,)
         Class of each sample; the labels are called after the classes.
     name : str
         Name of the data set.
     feature_names : sequence of str, optional
-        By default A1, A2, ...
+        By default those of a data frame, or A1, A2, ...
 
     Returns
     -------
@@ -57,7 +59,7 @@ def from_classification(
     from sklearn.naive_bayes import GaussianNB
 
     table = _finite_table(X)
-    classes = np.asarray(y)
+    classes = _classes(y)
     if classes.shape != (len(table),):
         raise InputError(
             f"y must hold one class a row of X, shape ({len(table)},); its shape is "
@@ -72,7 +74,7 @@ def from_classification(
     return LabelRankingData(
         table.astype(np.float32),
         rankings.astype(np.float32),
-        _feature_names(feature_names, table.shape[1]),
+        _feature_names(feature_names, X, table.shape[1]),
         tuple(map(str, model.classes_.tolist())),
         name,
     )
@@ -93,7 +95,7 @@ def from_regression(
 
     Parameters
     ----------
-    X : array-like, shape (n_samples, n_attributes)
+    X : array-like or data frame, shape (n_samples, n_attributes)
         Finite numbers: all attributes of a regression set, the target among them if wanted.
     features_as_labels : sequence of int or str, or int
         Attributes that become the labels: indices from 0, or names; or how many attributes to
@@ -101,7 +103,8 @@ def from_regression(
     name : str
         Name of the data set.
     feature_names : sequence of str, optional
-        Names of all attributes; by default A1, A2, ... The labels keep these names.
+        Names of all attributes; by default those of a data frame, or A1, A2, ... The labels keep
+        these names.
     seed : int
         For the draw; not used where the attributes are named.
 
@@ -125,7 +128,7 @@ def from_regression(
     (('A1',), ('A2', 'A3'))
     """
     table = _finite_table(X)
-    names = _feature_names(feature_names, table.shape[1])
+    names = _feature_names(feature_names, X, table.shape[1])
     chosen = _label_columns(features_as_labels, names, seed)
     if len(chosen) < 2 or len(chosen) >= len(names):
         raise InputError(
@@ -151,10 +154,8 @@ def from_regression(
 
 
 def _finite_table(X: Any) -> NDArray:  # float64 (n_samples, n_columns)
-    try:
-        table = np.asarray(X, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"X must be a table of numbers ({error}).") from error
+    remedy = "Leave text out, or encode it first."
+    table = as_numbers(X, "X", remedy=remedy, booleans=True).astype(np.float64)
     if table.ndim != 2 or 0 in table.shape:
         raise InputError(f"X must have rows and columns; its shape is {table.shape}.")
     with np.errstate(over="ignore"):
@@ -169,16 +170,19 @@ def _finite_table(X: Any) -> NDArray:  # float64 (n_samples, n_columns)
     return table
 
 
-def _feature_names(names: Sequence[str] | None, count: int) -> tuple[str, ...]:
-    if names is None:
-        return tuple(f"A{j + 1}" for j in range(count))
-    given = tuple(map(str, names))
-    if len(given) != count or len(set(given)) != count:
+def _classes(y: Any) -> NDArray:
+    mask = np.ma.getmaskarray(y) if isinstance(y, np.ma.MaskedArray) else None
+    if mask is not None and mask.any():
         raise InputError(
-            f"feature_names must hold {count} different names; it holds {len(given)}, "
-            f"{len(set(given))} of them different."
+            f"y must hold a class for each row; {int(mask.sum())} of {len(mask)} are masked. Drop "
+            "these rows."
         )
-    return given
+    return as_array(y, "y", VECTOR)
+
+
+def _feature_names(names: Sequence[str] | None, X: Any, count: int) -> tuple[str, ...]:
+    known = names_beside(names, X, count, "column of X", "feature_names")
+    return tuple(f"A{j + 1}" for j in range(count)) if known is None else tuple(known)
 
 
 def _label_columns(
@@ -188,6 +192,11 @@ def _label_columns(
         count = min(max(int(wanted), 0), len(names))
         drawn = np.random.default_rng(seed).choice(len(names), count, replace=False)
         return sorted(drawn.tolist())
+    if not isinstance(wanted, str | Sequence | np.ndarray):
+        raise InputError(
+            "features_as_labels must be a number, or a list of names or indices of attributes; it "
+            f"is {wanted!r:.60}."
+        )
     indices = []
     for attribute in [wanted] if isinstance(wanted, str) else wanted:
         if isinstance(attribute, str) and attribute in names:

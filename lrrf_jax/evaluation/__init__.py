@@ -12,6 +12,7 @@ from lrrf_jax.evaluation.published import (
 from lrrf_jax.evaluation.results import FoldResult, ResultsFile
 from lrrf_jax.evaluation.scaling import scaling_experiment
 from lrrf_jax.evaluation.score_table import ScoreTable, rank_table
+from lrrf_jax.evaluation.scorers import scorer
 from lrrf_jax.evaluation.significance import (
     AgainstControl,
     Friedman,
@@ -49,6 +50,7 @@ __all__ = [
     "published_test",
     "rank_table",
     "scaling_experiment",
+    "scorer",
     "summarize",
     "table_experiment",
 ]

@@ -26,6 +26,7 @@ from lrrf_jax.evaluation.protocol import (
     as_table,
     plain_params,
     run_fold,
+    warn_of_unranked_labels,
 )
 from lrrf_jax.evaluation.results import (
     FoldResult,
@@ -133,6 +134,9 @@ def compare(
         checked[name] = as_table(X, y)
         require_integer(folds, "folds", 2, checked[name].n_samples)
     firsts = {name: _first_folds(folds_run, name, folds) for name in tables}
+    for name, table in checked.items():
+        for rule in rules:
+            warn_of_unranked_labels(table, rule, repeats, firsts[name], name)
     tasks = list(_tasks(estimators, list(tables), rules, repeats, firsts))
     file = None if results is None else ResultsFile(results)
     known = {} if file is None else {result.key: result for result in file.read()}

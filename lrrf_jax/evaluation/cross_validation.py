@@ -16,6 +16,7 @@ from lrrf_jax.evaluation.protocol import (
     learner_name,
     plain_params,
     run_fold,
+    warn_of_unranked_labels,
 )
 
 
@@ -99,7 +100,8 @@ def cross_validate(
         name in ``lrrf_jax.LEARNERS``.
     X : array-like or data frame, shape (n_samples, n_features)
     y : array-like or data frame, shape (n_samples, n_labels)
-        Positions, 1 = best; NaN is a missing label.
+        Positions, 1 = best; NaN is a missing label. A label that no training row of a fold ranks
+        is predicted last there, and warned of once, under its name in a data frame.
     folds : int
         Parts of near-equal size into which the shuffled rows are cut, from 2 to n_samples.
     repeats : int
@@ -152,6 +154,7 @@ def cross_validate(
     rules = Protocol(folds, missing, seed, protocol, stratified)
     if folds_run is not None:
         require_integer(folds_run, "folds_run", 1, folds)
+    warn_of_unranked_labels(table, rules, repeats, folds_run or folds)
     scores, fit_seconds, predict_seconds = np.full((3, repeats, folds_run or folds), np.nan)
     for repeat, number in np.ndindex(repeats, scores.shape[1]):
         score = run_fold(estimator, table, rules, repeat, number)

@@ -4,21 +4,25 @@ Everything is drawn from (seed, repeat, purpose), so a fold can be run alone, in
 any process, and gives what it gives in a run of all.
 """
 
+import contextlib
 import dataclasses
 import functools
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-import narwhals.stable.v1 as nw
 import numpy as np
 from sklearn.base import clone
 
 from lrrf_jax import metrics
+from lrrf_jax._frames import column_names, library_of, own_names, row_count, take_rows
+from lrrf_jax._names import made_up_labels
+from lrrf_jax._numbers import as_array
 from lrrf_jax._typing import NDArray
-from lrrf_jax._validation import InputError, require_choice, require_integer
+from lrrf_jax._validation import InputError, require_choice, require_integer, require_share
 from lrrf_jax.evaluation import leaf_time_deletion
+from lrrf_jax.evaluation.unranked import rankable, unranked_last, warn_of_unranked
 from lrrf_jax.learners import LEARNERS
 from lrrf_jax.rankings.missing import delete_labels
 from lrrf_jax.rankings.validation import require_rankings
@@ -42,8 +46,7 @@ class Protocol:
         require_choice(self.name, "protocol", PROTOCOLS)
         require_integer(self.folds, "folds", 2)
         require_integer(self.seed, "seed", 0)
-        if not 0 <= self.missing < 1:
-            raise InputError(f"missing must be a probability in [0, 1); it is {self.missing!r}.")
+        require_share(self.missing, "missing")
 
 
 class Table(NamedTuple):
@@ -51,6 +54,7 @@ class Table(NamedTuple):
 
     take: Callable[[NDArray], Any]  # rows of the features, a data frame kept as one
     rankings: NDArray  # float, (n_samples, n_labels), NaN: missing
+    labels: tuple[str, ...]
 
     @property
     def n_samples(self) -> int:
@@ -81,7 +85,8 @@ def as_table(X: Any, y: Any) -> Table:
     rankings = require_rankings(y, n_samples)
     if not ((~np.isnan(rankings)).sum(1) > 1).any():
         raise InputError("y must rank two labels in one row at least; no row does.")
-    return Table(take, rankings)
+    own = own_names(y, "y")
+    return Table(take, rankings, tuple(own or made_up_labels(rankings.shape[1])))
 
 
 def as_estimator(learner: Any, protocol: str = DELETE_ONCE) -> Any:
@@ -151,17 +156,19 @@ def run_fold(
 ) -> FoldScore:
     """Fit a clone of an estimator on the training rows of one fold, and score it on the others."""
     fold = fold_rows(table.rankings, protocol, repeat)[number]
-    rankings = incomplete_rankings(table.rankings, protocol, repeat)
+    rankings = incomplete_rankings(table.rankings, protocol, repeat)[fold.train]
+    known = rankable(rankings)
     ranker = _seeded(clone(estimator), protocol.seed, repeat, number)
     train, test = table.take(fold.train), table.take(fold.test)
     started = time.perf_counter()
-    _fit(ranker, train, rankings[fold.train], fold, protocol.missing > 0)
+    with _telling_the_fold(fold, rankings, table.labels):
+        _fit(ranker, train, rankings[:, known], protocol.missing > 0)
     fitted = time.perf_counter()
     if protocol.name == AS_RUN_BY_AUTHORS:
         predicted = leaf_time_deletion.predict_with_deletion_in_leaves(
             ranker,
             train,
-            rankings[fold.train],
+            rankings,
             test,
             protocol.missing,
             np.random.SeedSequence([protocol.seed, repeat, _LEAVES, number]),
@@ -169,9 +176,26 @@ def run_fold(
     else:
         predicted = ranker.predict(test)
     predict_seconds = time.perf_counter() - fitted
+    predicted = unranked_last(predicted, known)
     taus = metrics.kendall_tau(table.rankings[fold.test], predicted, per_row=True)
     tau = float("nan") if np.isnan(taus).all() else float(np.nanmean(taus))
     return FoldScore(tau, fitted - started, predict_seconds)
+
+
+def warn_of_unranked_labels(
+    table: Table, protocol: Protocol, repeats: int, n_folds: int, data: str = ""
+) -> None:
+    """Warn once of labels that no training row ranks, in the first folds of the repeats."""
+    if protocol.name == AS_RUN_BY_AUTHORS:
+        return  # for complete rankings alone
+
+    def training_rankings() -> Iterator[tuple[Fold, NDArray]]:
+        for repeat in range(repeats):
+            rankings = incomplete_rankings(table.rankings, protocol, repeat)
+            for fold in fold_rows(table.rankings, protocol, repeat)[:n_folds]:
+                yield fold, rankings[fold.train]
+
+    warn_of_unranked(training_rankings(), table.labels, data, stacklevel=3)
 
 
 def plain(value: Any) -> Any:
@@ -188,13 +212,10 @@ def plain_params(estimator: Any) -> dict[str, Any]:
 
 def _rows(X: Any) -> tuple[Callable[[NDArray], Any], int]:
     """Return the function that takes rows of ``X``, a data frame kept as one, and their number."""
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
-    if isinstance(frame, nw.DataFrame):
-        return (lambda rows: frame[rows].to_native()), len(frame)
-    try:
-        table = np.asarray(X)
-    except ValueError as error:
-        raise InputError("X must be a table; its rows have different lengths.") from error
+    if library_of(X) is not None:
+        column_names(X, "X")  # which are distinct
+        return functools.partial(take_rows, X), row_count(X)
+    table = as_array(X, "X")
     if table.ndim != 2:
         raise InputError(
             f"X must have two dimensions, (n_samples, n_features); it has shape {table.shape}."
@@ -214,13 +235,25 @@ def _seeded(ranker: Any, seed: int, repeat: int, fold: int) -> Any:
     return ranker.set_params(**states)
 
 
-def _fit(ranker: Any, X: Any, y: NDArray, fold: Fold, deleted: bool) -> None:
+def _fit(ranker: Any, X: Any, y: NDArray, deleted: bool) -> None:
     with warnings.catch_warnings():
         if deleted:  # rows that lost nearly all labels are what was asked for
             warnings.filterwarnings("ignore", message=".*rows rank too few labels")
-        try:
-            ranker.fit(X, y)
-        except InputError as error:
-            raise InputError(
-                f"repeat {fold.repeat}, fold {fold.number} (both from 0): {error}"
-            ) from error
+        ranker.fit(X, y)
+
+
+@contextlib.contextmanager
+def _telling_the_fold(fold: Fold, rankings: NDArray, labels: Sequence[str]) -> Iterator[None]:
+    try:
+        yield
+    except InputError as error:
+        reason = str(error)
+        n_ranked = int((~np.isnan(rankings)).any(0).sum())
+        if n_ranked < 2:  # which a learner, that knows no names, would say of 'L1'
+            reason = (
+                f"the training rows rank {n_ranked} of the labels {', '.join(labels)}, and a "
+                "learner needs two. Take fewer folds, or delete fewer labels."
+            )
+        raise InputError(
+            f"repeat {fold.repeat}, fold {fold.number} (both from 0): {reason}"
+        ) from error

@@ -2,14 +2,19 @@
 
 from typing import Any, NamedTuple
 
-import narwhals.stable.v1 as nw
 import numpy as np
 from scipy.stats import rankdata
 
+from lrrf_jax._frames import PANDAS, column_arrays, column_names, library_of, row_count
+from lrrf_jax._numbers import as_numbers
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError, require_choice, require_integer
 
 MISSING = ("raise", "drop")
+_REMEDY = (
+    "Make the names of the data sets the first column, or the index of a pandas frame, and drop "
+    "other text."
+)
 
 
 class ScoreTable(NamedTuple):
@@ -22,12 +27,15 @@ class ScoreTable(NamedTuple):
     datasets, methods : tuple of str
     labelled : bool
         Whether results computed from it are pandas objects, with the methods as index.
+    columns : tuple
+        The methods as a pandas frame calls them, which need not be by text.
     """
 
     scores: NDArray
     datasets: tuple[str, ...]
     methods: tuple[str, ...]
     labelled: bool = False
+    columns: tuple[Any, ...] = ()
 
     def method_index(self, method: Any, argument: str) -> int:
         """Return the column of a method that is given by name or by column number."""
@@ -46,7 +54,7 @@ class ScoreTable(NamedTuple):
             return values
         import pandas as pd
 
-        index = list(self.methods)
+        index = list(self.columns or self.methods)
         if values.ndim == 1:
             return pd.Series(values, index)
         return pd.DataFrame(values, index, index)
@@ -132,45 +140,33 @@ def rank_table(
 
 
 def _read(table: Any) -> ScoreTable:
-    frame = nw.from_native(table, eager_only=True, pass_through=True)
-    if not isinstance(frame, nw.DataFrame):
-        values = _numbers(table)
+    library = library_of(table)
+    if library is None:
+        values = as_numbers(table, "table", remedy=_REMEDY).astype(np.float64)
+        if values.ndim == 0:
+            raise InputError(
+                "table must have a row a data set and a column a method; it is a number."
+            )
         width = values.shape[1] if values.ndim == 2 else 0
         return ScoreTable(values, _numbered(len(values)), _numbered(width))
-    names = [str(name) for name in frame.columns]
-    labelled = frame.implementation.is_pandas()
-    columns = [frame[name] for name in frame.columns]
-    if columns and not columns[0].dtype.is_numeric() and _is_text(columns[0]):
-        datasets = tuple(map(str, columns[0].to_list()))
-        names, columns = names[1:], columns[1:]
-    elif labelled:
-        datasets = tuple(map(str, frame.to_native().index))
+    names = column_names(table, "table") or []
+    own = list(table.columns) if library == PANDAS else names
+    columns = column_arrays(table)
+    if columns and _is_text(columns[0]):
+        datasets = tuple(map(str, columns[0].tolist()))
+        names, own, columns = names[1:], own[1:], columns[1:]
+    elif library == PANDAS:
+        datasets = tuple(map(str, table.index))
     else:
-        datasets = _numbered(len(frame))
-    for name, column in zip(names, columns, strict=True):
-        if not column.dtype.is_numeric():
-            raise InputError(
-                f"table must hold numbers; column {name!r} holds {column.dtype}. Make the names "
-                "of the data sets the first column, or the index, and drop other text."
-            )
-    stacked = np.zeros((len(frame), len(columns)))
-    for j, column in enumerate(columns):
-        stacked[:, j] = column.cast(nw.Float64).to_numpy()
-    return ScoreTable(stacked, datasets, tuple(names), labelled)
+        datasets = _numbered(row_count(table))
+    stacked = np.zeros((row_count(table), len(columns)))
+    for j, (name, column) in enumerate(zip(names, columns, strict=True)):
+        stacked[:, j] = as_numbers(column, f"column {name!r} of table", remedy=_REMEDY)
+    return ScoreTable(stacked, datasets, tuple(names), library == PANDAS, tuple(own))
 
 
-def _is_text(column: Any) -> bool:
-    return all(isinstance(value, str) for value in column.to_list())
-
-
-def _numbers(table: Any) -> NDArray:
-    try:
-        values = np.array(table, np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"table must hold numbers ({error}).") from None
-    if values.ndim == 0:
-        raise InputError("table must have a row a data set and a column a method; it is a number.")
-    return values
+def _is_text(column: NDArray) -> bool:
+    return column.dtype.kind in "OUT" and all(isinstance(value, str) for value in column.tolist())
 
 
 def _numbered(count: int) -> tuple[str, ...]:

@@ -5,12 +5,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lrrf_jax._features import as_features, column_names
+from lrrf_jax._features import as_features, require_same_columns
+from lrrf_jax._names import column_order, made_up_labels, names_beside
+from lrrf_jax._numbers import VECTOR, as_numbers
 from lrrf_jax._typing import NDArray
-from lrrf_jax._validation import InputError, as_names, as_weights, require_choice
+from lrrf_jax._validation import InputError, as_weights, require_choice
 from lrrf_jax.learners.fixed_point import relative_weights
 from lrrf_jax.rankings.permutations import place_missing_last
-from lrrf_jax.rankings.validation import require_rankings
+from lrrf_jax.rankings.validation import number_table, require_rankings
 from lrrf_jax.trees.xla import bucket_size
 
 
@@ -38,6 +40,13 @@ def table_of_shape(n_features: int, n_labels: int) -> TrainingTable:
     return TrainingTable(features, positions, None, np.zeros(1, np.int64), [], None, 1, True)
 
 
+class KnownNames(NamedTuple):
+    """What a fit that goes on called the columns."""
+
+    features: list[str] | None
+    labels: list[str]
+
+
 def training_table(
     X: Any,
     y: Any,
@@ -46,24 +55,39 @@ def training_table(
     missing: str,
     feature_names: Any = None,
     labels: Any = None,
+    known: KnownNames | None = None,
 ) -> TrainingTable:
     """Check everything that a user passes to ``fit``.
 
     Rows without a known preference, or of weight 0, are left out; the first kind is warned of.
+    With ``known`` names, columns must be theirs, and labels are brought into their order.
     """
     require_choice(missing, "missing", ("unknown", "last"))
     features = as_features(X)
-    n_rows = len(features)
-    names = feature_names if feature_names is not None else column_names(X)
-    if names is not None:
-        names = as_names(names, features.shape[1], "feature", "feature_names")
-    label_names = labels if labels is not None else column_names(y)
+    n_rows, n_features = features.shape
+    names = names_beside(feature_names, X, n_features, "feature", "feature_names")
     positions = require_rankings(y, n_rows)
     n_labels = positions.shape[1]
-    if label_names is None:
-        label_names = [f"L{k + 1}" for k in range(n_labels)]
-    label_names = as_names(label_names, n_labels, "label", "labels")
+    label_names = names_beside(labels, y, n_labels, "label", "labels")
+    if known is not None:
+        require_same_columns(X, known.features)
+        names = known.features if names is None else names
+        if len(known.labels) == n_labels:
+            order = label_order(y, known.labels, "the last fit")
+            nameless = known.labels == made_up_labels(n_labels)
+            if labels is not None and not nameless and label_names != known.labels:
+                raise InputError(
+                    f"labels must be those of the last fit with warm_start, {known.labels}; they "
+                    f"are {label_names}. Leave them out."
+                )
+            positions = positions if order is None else positions[:, order]
+            if order is not None or label_names is None or not nameless:
+                label_names = known.labels
+    label_names = made_up_labels(n_labels) if label_names is None else label_names
     _require_every_label(positions, label_names)
+    if sample_weight is not None:
+        remedy = "Give one number a row."
+        sample_weight = as_numbers(sample_weight, "sample_weight", form=VECTOR, remedy=remedy)
     weight = as_weights(sample_weight, n_rows)
 
     n_ranked = (~np.isnan(positions)).sum(1)
@@ -94,6 +118,27 @@ def training_table(
         n_rows,
         bool((n_ranked[kept] == n_labels).all()),
     )
+
+
+def label_order(y: Any, labels: list[str], whose: str) -> NDArray | None:
+    """Find the column of each label of a model; ``None`` where they are in order, or unnamed.
+
+    Labels called L1, L2, ... may have got these names here, because a fit had none.
+    """
+    nameless = labels == made_up_labels(len(labels))
+    return column_order(y, labels, "y", whose, nameless=nameless)
+
+
+def positions_by_label(y: Any, labels: list[str]) -> NDArray:  # float64 (n_samples, n_labels)
+    """Bring the rankings of a frame or an array into the order of the labels of a model."""
+    positions = number_table(y, "y", finite=True)
+    order = label_order(y, labels, "the model")
+    if order is None and positions.shape[1] != len(labels):
+        raise InputError(
+            f"y must rank the {len(labels)} labels of the model; it has {positions.shape[1]} "
+            "columns. Leave a cell empty (NaN) where a label is missing."
+        )
+    return positions if order is None else positions[:, order]
 
 
 def _place_missing_last(positions: NDArray) -> NDArray:

@@ -20,7 +20,12 @@ from lrrf_jax._threads import thread_count
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError, ModelFileError, require_integer
 from lrrf_jax.learners import persistence, schema
-from lrrf_jax.learners._table import TrainingTable, training_table
+from lrrf_jax.learners._table import (
+    KnownNames,
+    TrainingTable,
+    positions_by_label,
+    training_table,
+)
 from lrrf_jax.learners.batching import PROGRAM_SIZES, map_rows
 from lrrf_jax.learners.batching import batch_sizes as batch_sizes_of
 from lrrf_jax.learners.schema import Sizes
@@ -96,7 +101,8 @@ class LabelRanker(BaseEstimator, abc.ABC):
             Weights, not negative. Only their ratios count: weights times any number give the same
             model, equal ones are no weights, and rows of weight 0 are left out.
         feature_names, labels : sequences of str, optional
-            Names for the columns of plain arrays; data frames bring their own.
+            Names for the columns of plain arrays. Data frames bring their own, of which whole
+            numbers 0, 1, 2, ... in this order are none; other names beside them are an error.
 
         Returns
         -------
@@ -134,6 +140,7 @@ class LabelRanker(BaseEstimator, abc.ABC):
             missing=getattr(self, "missing", "unknown"),
             feature_names=feature_names,
             labels=labels,
+            known=self._known_names(),
         )
         self._require_known(table.features, table.row)
         make_room_for_programs()
@@ -143,6 +150,13 @@ class LabelRanker(BaseEstimator, abc.ABC):
         self._set_fitted(params, config, table.labels, table.feature_names)
         self.n_features_in_ = table.features.shape[1]
         return self
+
+    def _known_names(self) -> KnownNames | None:
+        """Names that a fit which adds to the last one must keep to."""
+        if not (getattr(self, "warm_start", False) and hasattr(self, "params_")):
+            return None
+        features = getattr(self, "feature_names_in_", None)
+        return KnownNames(None if features is None else list(features), self.labels_.tolist())
 
     def _draw_seed(self) -> int:
         if isinstance(self.random_state, numbers.Integral):
@@ -246,9 +260,14 @@ class LabelRanker(BaseEstimator, abc.ABC):
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Mean Kendall tau of the predictions, over rows with at least one known pair.
 
-        Pairs of which ``y`` leaves a label out do not count.
+        Pairs of which ``y`` leaves a label out do not count. The columns of a data frame go by
+        name, in any order; unknown and absent labels are an `InputError`. The columns of an array
+        are in the order of ``labels_``, and so are those of a frame, with a warning, where the
+        model was fitted without names for its labels (they are then called L1, L2, ...).
         """
-        return metrics.kendall_tau(y, self.predict(X), sample_weight)
+        check_is_fitted(self, "params_")
+        truth = positions_by_label(y, self.labels_.tolist())
+        return metrics.kendall_tau(truth, self.predict(X), sample_weight)
 
     def predict_file(
         self,

@@ -69,7 +69,8 @@ class RandomForestLabelRanker(ForestLabelRanker):
     oob_score : bool, default False
         Rank each training row by the trees that did not draw it.
     warm_start : bool, default False
-        Keep the trees of the last fit, on the same data, and add to them.
+        Keep the trees of the last fit, on the same data, and add to them. The labels of a data
+        frame go by name.
     random_state : int, RandomState or None, default None
         The same int gives the same bytes, whatever the threads or devices.
     memory_budget : int or None, default None
@@ -176,7 +177,8 @@ class RandomForestLabelRanker(ForestLabelRanker):
             Weights, not negative. Only their ratios count: weights times any number give the same
             model, equal ones are no weights, and rows of weight 0 are left out.
         feature_names, labels : sequences of str, optional
-            Names for the columns of plain arrays; data frames bring their own.
+            Names for the columns of plain arrays. Data frames bring their own, of which whole
+            numbers 0, 1, 2, ... in this order are none; other names beside them are an error.
         checkpoint : path, optional
             A directory for finished trees, which are written every ten seconds or so. A fit that
             was cut off, and is started again with the same data, parameters and

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lrrf_jax._numbers import as_numbers
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError
 
@@ -97,10 +98,7 @@ def names_of(given: Any, count: int, prefix: str, argument: str) -> list[str]:
 
 def numbers_of(values: Any, argument: str, dimensions: int) -> NDArray:  # float64
     """Return values as an array of so many dimensions, or raise InputError."""
-    try:
-        array = np.asarray(values, np.float64)
-    except (TypeError, ValueError):
-        raise InputError(f"{argument} must hold numbers; it is {type(values).__name__}.") from None
+    array = as_numbers(values, argument, remedy="Give numbers.").astype(np.float64)
     if array.ndim != dimensions or 0 in array.shape:
         raise InputError(
             f"{argument} must have {dimensions} dimension{'s' * (dimensions > 1)} and not be "

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from lrrf_jax._features import column_names
+from lrrf_jax._frames import own_names
 from lrrf_jax._validation import InputError, require_choice
 from lrrf_jax.plotting import _canvas
 from lrrf_jax.rankings.validation import number_table
@@ -51,7 +51,7 @@ def plot_positions(
     if (positions[known] < 1).any() or (positions[known] > n_labels).any():
         raise InputError(f"y must hold positions from 1 to {n_labels}; some lie outside.")
     if labels is None:
-        labels = column_names(y)
+        labels = own_names(y, "y")
     names = [
         _canvas.shortened(name, 28) for name in _canvas.names_of(labels, n_labels, "L", "labels")
     ]

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from lrrf_jax._numbers import as_array
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError, require_choice
 from lrrf_jax.plotting import _canvas, _forest
@@ -88,8 +89,10 @@ def _shares(source: Any, row: Any) -> NDArray:  # float64 (n_labels, n_labels), 
         if row is None:
             raise InputError("row must hold the features of one row where source is a forest.")
         one = row
-        if np.ndim(row) == 1:
-            one = np.asarray(row).reshape(1, -1)
+        if hasattr(row, "to_frame") and hasattr(row, "index"):  # a row of a pandas frame is named
+            one = row.to_frame().T
+        elif np.ndim(row) == 1:
+            one = as_array(row, "row").reshape(1, -1)
         if len(one) != 1:
             raise InputError(f"row must be one row; it is {len(one)}. Take one, as in X[:1].")
         return _forest.preference_shares(source, one)

@@ -7,6 +7,7 @@ import numpy as np
 from lrrf_jax import metrics
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError, require_integer
+from lrrf_jax.learners._table import positions_by_label
 from lrrf_jax.plotting import _canvas, _forest
 
 
@@ -114,8 +115,9 @@ def _read(source: Any, X: Any, y: Any) -> tuple[NDArray, NDArray]:
         _forest.forest_of(source, "source")
         if X is None:
             raise InputError("X must hold features of rows where source is a forest.")
+        truth = positions_by_label(y, source.labels_.tolist())
         agreement, ranks = _forest.tree_agreement(source, X)
-        return agreement, np.asarray(metrics.kendall_tau(y, ranks, per_row=True), np.float64)
+        return agreement, np.asarray(metrics.kendall_tau(truth, ranks, per_row=True), np.float64)
     agreement = _canvas.numbers_of(source, "source", 1)
     taus = _canvas.numbers_of(y, "y", 1)
     if agreement.shape != taus.shape:

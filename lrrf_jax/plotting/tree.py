@@ -7,6 +7,7 @@ import numpy as np
 from lrrf_jax._features import as_features
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError, require_integer
+from lrrf_jax.learners._table import positions_by_label
 from lrrf_jax.learners.forest_aggregation import ranks_of_sums
 from lrrf_jax.plotting import _canvas, _forest
 from lrrf_jax.rankings.pairwise import pair_signs
@@ -107,13 +108,8 @@ def _rows(ranker: Any, X: Any, y: Any) -> _Rows | None:
         raise InputError("X and y must be given together: rows, and their rankings.")
     names = getattr(ranker, "feature_names_in_", None)
     features = as_features(X, n_features=ranker.n_features_in_, names=names)
-    positions = require_rankings(y, len(features))
-    if positions.shape[1] != len(ranker.labels_):
-        raise InputError(
-            f"y must rank the {len(ranker.labels_)} labels of the model; it has "
-            f"{positions.shape[1]} columns."
-        )
-    positions = positions.astype(np.float32)
+    by_label = positions_by_label(y, ranker.labels_.tolist())
+    positions = require_rankings(by_label, len(features))
     votes, signs = np.asarray(borda_votes(positions)), np.asarray(pair_signs(positions))
     return _Rows(features, votes, signs)
 

@@ -1,17 +1,19 @@
 """The other notations of rankings, to and from positions (1 = best, NaN = missing label)."""
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
 
+from lrrf_jax._frames import column_arrays, frame_like, library_of, own_names
+from lrrf_jax._numbers import as_array, require_container
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError
 from lrrf_jax.rankings.orderings import indices_of_names, indices_of_numbers
 from lrrf_jax.rankings.validation import number_table, require_rows
 
 
-def rankings_from_scores(scores: Any) -> NDArray:
+def rankings_from_scores(scores: Any) -> Any:
     """Rank labels by decreasing score.
 
     Parameters
@@ -21,9 +23,9 @@ def rankings_from_scores(scores: Any) -> NDArray:
 
     Returns
     -------
-    rankings : ndarray, shape (n_samples, n_labels)
+    rankings : ndarray or DataFrame, shape (n_samples, n_labels)
         int32, or float64 with NaN if a label is missing. Of equal scores, the lower label index
-        comes first.
+        comes first. A data frame gives one of its kind, with the same columns and index.
 
     Raises
     ------
@@ -37,10 +39,10 @@ def rankings_from_scores(scores: Any) -> NDArray:
            [2, 3, 1]], dtype=int32)
     """
     # Zero less the score, since a NaN sorts last either way.
-    return _ranked_by(0 - number_table(scores, "scores"))
+    return _framed_as(scores, _ranked_by(0 - number_table(scores, "scores")))
 
 
-def densify(rankings: Any) -> NDArray:
+def densify(rankings: Any) -> Any:
     """Close the gaps of rankings: the positions of the ranked labels become 1..m'.
 
     Parameters
@@ -50,8 +52,9 @@ def densify(rankings: Any) -> NDArray:
 
     Returns
     -------
-    rankings : ndarray, shape (n_samples, n_labels)
-        int32, or float64 with NaN if a label is missing.
+    rankings : ndarray or DataFrame, shape (n_samples, n_labels)
+        int32, or float64 with NaN if a label is missing. A data frame gives one of its kind, with
+        the same columns and index.
 
     Raises
     ------
@@ -66,7 +69,7 @@ def densify(rankings: Any) -> NDArray:
     """
     table = number_table(rankings, "rankings", finite=True)
     _reject_ties(table)
-    return _ranked_by(table)
+    return _framed_as(rankings, _ranked_by(table))
 
 
 def rankings_from_orderings(
@@ -75,7 +78,7 @@ def rankings_from_orderings(
     *,
     labels: Sequence[Hashable] | None = None,
     start: int = 0,
-) -> NDArray:
+) -> Any:
     """Convert lists of labels, best first, into rankings.
 
     Parameters
@@ -92,8 +95,9 @@ def rankings_from_orderings(
 
     Returns
     -------
-    rankings : ndarray, shape (n_samples, n_labels)
-        int32, or float64 with NaN if a row leaves labels out.
+    rankings : ndarray or DataFrame, shape (n_samples, n_labels)
+        int32, or float64 with NaN if a row leaves labels out. A data frame of names gives one of
+        its kind, with ``labels`` as columns and the same index.
 
     Raises
     ------
@@ -130,7 +134,7 @@ def rankings_from_orderings(
     known[sample[(label < 0) | (label >= n_labels)]] = False
     require_rows(
         known,
-        [[index + start for index in row] for row in rows] if not known.all() else rows,
+        given,
         f"orderings must hold the label indices {start}..{n_labels - 1 + start}",
         "Give n_labels if rows leave labels out, and start=1 if counting starts at 1.",
     )
@@ -145,7 +149,8 @@ def rankings_from_orderings(
     )
     rankings = np.full((len(rows), n_labels), np.nan)
     rankings[sample, label] = place
-    return _integers_if_complete(rankings)
+    rankings = _integers_if_complete(rankings)
+    return rankings if labels is None else _framed_as(orderings, rankings, labels)
 
 
 def orderings_from_rankings(
@@ -158,7 +163,8 @@ def orderings_from_rankings(
     rankings : array-like or DataFrame of numbers, shape (n_samples, n_labels)
         Positions, smaller is better; NaN means that the label is missing.
     labels : sequence of n_labels label names, optional
-        Left out, the result holds label indices from 0.
+        Left out, they are the names of the columns of a data frame. Without any names the result
+        holds label indices from 0.
 
     Returns
     -------
@@ -168,7 +174,7 @@ def orderings_from_rankings(
     ------
     InputError
         If ``rankings`` is not a table of finite numbers or NaN, has ties, or ``labels`` has
-        another length than a row.
+        another length than a row, or other names than a data frame.
 
     Examples
     --------
@@ -182,6 +188,7 @@ def orderings_from_rankings(
             f"labels must name the {table.shape[1]} columns of rankings; "
             f"it has {len(labels)} names."
         )
+    labels = _labels_beside(labels, rankings)
     lengths = np.sum(~np.isnan(table), axis=1).tolist()
     rows = np.argsort(table, axis=1, kind="stable").tolist()
     if labels is not None:
@@ -196,7 +203,7 @@ def rankings_from_strings(
 
     Parameters
     ----------
-    strings : iterable of str
+    strings : iterable of str, such as a list or a column of a data frame
         White space around a name does not matter; ``?`` is a ranking that is wholly missing.
     labels : sequence of str, optional
         The names of the columns of the result. Left out, they are all names that occur, sorted.
@@ -222,7 +229,7 @@ def rankings_from_strings(
     >>> rankings.tolist()
     [[3, 1, 2], [2, 3, 1]]
     """
-    strings = list(strings)
+    strings = _texts(strings)
     require_rows(
         np.array([isinstance(text, str) for text in strings], bool),
         strings,
@@ -268,12 +275,72 @@ def _require_texts(strings: list[str], good: dict[str, bool], need: str, remedy:
     require_rows(np.array([good[text] for text in strings], bool), strings, need, remedy)
 
 
+def _texts(strings: Any) -> list[Any]:
+    """List texts; a column of pyarrow holds scalars, and one frame no texts but columns."""
+    if library_of(strings) is not None:
+        raise InputError(
+            "strings must be one column of texts; it is a data frame. Take the column, "
+            "strings['ranking']."
+        )
+    if not isinstance(strings, Iterator):
+        require_container(strings, "strings", "a list of texts")
+    if hasattr(strings, "to_pylist"):
+        return strings.to_pylist()
+    return _iterated(strings, "strings", "a list of texts such as 'b>d>a'")
+
+
+def _iterated(values: Any, name: str, form: str) -> list[Any]:
+    try:
+        return list(values)
+    except TypeError:
+        raise InputError(f"{name} must be {form}; it is {values!r:.60}.") from None
+
+
 def _cells(orderings: Any) -> list[list[Any]]:
-    """List the cells of every row; NaN, the padding of a DataFrame, becomes None."""
-    if hasattr(orderings, "to_numpy"):
-        orderings = orderings.to_numpy()
-    rows = (row.tolist() if isinstance(row, np.ndarray) else row for row in orderings)
-    return [[None if isinstance(c, float) and c != c else c for c in row] for row in rows]
+    """List the cells of every row; NaN, NA, and what is masked, pad a row as None does."""
+    form = "a list of lists of labels, an array or a data frame"
+    library = library_of(orderings)
+    if library is not None:
+        orderings = _object_rows(orderings)
+    elif not isinstance(orderings, Iterator):
+        require_container(orderings, "orderings", form)
+    if isinstance(orderings, np.ndarray):
+        orderings = as_array(orderings, "orderings", form)
+    rows = []
+    for i, row in enumerate(_iterated(orderings, "orderings", form)):
+        if isinstance(row, Set | Mapping) or not isinstance(row, Iterable):
+            raise InputError(
+                f"orderings must be {form}; row {i} is {row!r:.60}, which has no order. Write "
+                "every row as a list, best first."
+            )
+        cells = row.tolist() if isinstance(row, np.ndarray) else row
+        rows.append([None if _is_padding(cell) else cell for cell in cells])
+    return rows
+
+
+def _is_padding(cell: Any) -> bool:
+    return (isinstance(cell, float) and cell != cell) or type(cell).__name__ == "NAType"
+
+
+def _object_rows(frame: Any) -> list[list[Any]]:
+    columns = [column.tolist() for column in column_arrays(frame)]
+    return [list(row) for row in zip(*columns, strict=True)]
+
+
+def _labels_beside(labels: Any, rankings: Any) -> Any:
+    """Names of the columns: those of a data frame, or else those given."""
+    own = own_names(rankings, "rankings")
+    if labels is None or own is None or own == [str(label) for label in labels]:
+        return own if labels is None else labels
+    raise InputError(
+        f"labels must be left out, or be the names of the columns of rankings, {own}; they are "
+        f"{list(labels)}. Rename the columns of the data frame instead."
+    )
+
+
+def _framed_as(given: Any, rankings: NDArray, labels: Sequence[Hashable] | None = None) -> Any:
+    """Put rankings into a data frame of the kind that was given, where one was."""
+    return rankings if library_of(given) is None else frame_like(given, rankings, labels)
 
 
 def _reject_ties(table: NDArray) -> None:

@@ -4,12 +4,14 @@ from typing import Any
 
 import numpy as np
 
-from lrrf_jax._typing import NDArray
-from lrrf_jax._validation import InputError
+from lrrf_jax._frames import column_arrays, frame_like, library_of
+from lrrf_jax._numbers import as_array
+from lrrf_jax._validation import require_share
 from lrrf_jax.rankings.conversion import densify
+from lrrf_jax.rankings.validation import number_table
 
 
-def delete_labels(y: Any, p: float, seed: int | np.random.Generator) -> NDArray:
+def delete_labels(y: Any, p: float, seed: int | np.random.Generator) -> Any:
     """Delete every label of every row independently with probability ``p``.
 
     The survivors of a row are ranked 1..m' again. A row may be left with one label or none: it
@@ -17,7 +19,7 @@ def delete_labels(y: Any, p: float, seed: int | np.random.Generator) -> NDArray:
 
     Parameters
     ----------
-    y : array-like, shape (n_samples, n_labels)
+    y : array-like or DataFrame, shape (n_samples, n_labels)
         Positions, 1 = best; NaN is a label that is missing already.
     p : float
         In [0, 1).
@@ -26,8 +28,9 @@ def delete_labels(y: Any, p: float, seed: int | np.random.Generator) -> NDArray:
 
     Returns
     -------
-    ndarray, shape (n_samples, n_labels)
-        Float as ``y`` is, float32 for integers; NaN where a label is missing.
+    ndarray or DataFrame, shape (n_samples, n_labels)
+        Float as ``y`` is, float32 for integers; NaN where a label is missing. A data frame gives
+        one of its kind, with the same columns and index.
 
     Raises
     ------
@@ -40,11 +43,16 @@ def delete_labels(y: Any, p: float, seed: int | np.random.Generator) -> NDArray:
     array([[ 1., nan, nan],
            [nan,  1.,  2.]], dtype=float32)
     """
-    if not 0 <= p < 1:
-        raise InputError(f"p must be a probability in [0, 1); it is {p!r}.")
-    table = np.asarray(y)
-    dtype = table.dtype if table.dtype.kind == "f" else np.float32
+    require_share(p, "p")
     # densify checks the table before and closes the gaps after.
-    rankings = densify(table).astype(np.float64)
+    rankings = np.asarray(densify(number_table(y, "y", finite=True)), np.float64)
     uniforms = np.random.default_rng(seed).random(rankings.shape)
-    return densify(np.where(uniforms < p, np.nan, rankings)).astype(dtype)
+    deleted = densify(np.where(uniforms < p, np.nan, rankings)).astype(_float_type(y))
+    return deleted if library_of(y) is None else frame_like(y, deleted)
+
+
+def _float_type(y: Any) -> Any:
+    """Type of the result: that of a table of floats, or float32."""
+    columns = [as_array(y, "y")] if library_of(y) is None else column_arrays(y)
+    kinds = {column.dtype for column in columns}
+    return kinds.pop() if len(kinds) == 1 and next(iter(kinds)).kind == "f" else np.float32

@@ -8,6 +8,8 @@ import numpy as np
 from lrrf_jax._validation import InputError
 from lrrf_jax.rankings.validation import require_rows
 
+_LARGEST = 2**62
+
 
 def indices_of_names(rows: list[list[Any]], labels: Sequence[Hashable]) -> list[list[int]]:
     """Look every label name up; None and -1 at the end of a row are padding."""
@@ -44,8 +46,13 @@ def indices_of_numbers(rows: list[list[Any]], start: int) -> list[list[int]]:
         "orderings must hold whole numbers, the indices of labels",
         "Give labels=[...] if the rows hold names; pad short rows with -1.",
     )
+    # Beyond what an index can be, a number is as unknown as the largest one.
     return _without_padding(
-        [[-1 if cell is None else int(cell) - start for cell in row] for row in rows], rows
+        [
+            [-1 if cell is None else min(int(cell) - start, _LARGEST) for cell in row]
+            for row in rows
+        ],
+        rows,
     )
 
 

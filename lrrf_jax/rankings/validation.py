@@ -5,10 +5,15 @@ from typing import Any
 
 import numpy as np
 
+from lrrf_jax._numbers import as_numbers, shown
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError
 
 _LONGEST_ROW_SHOWN = 12
+_TEXT_REMEDY = (
+    "Convert texts such as 'b>d>a' with `rankings_from_strings`, lists of labels with "
+    "`rankings_from_orderings`; leave a missing label empty (None or NaN)."
+)
 
 
 def number_table(
@@ -17,38 +22,33 @@ def number_table(
     *,
     finite: bool = False,
 ) -> NDArray:  # float64 (n_samples, n_labels), NaN: missing
-    """Convert a table to float64; None, null and ``pandas.NA`` become NaN.
+    """Convert a table to float64; None, null, ``pandas.NA`` and what is masked become NaN.
 
     Raises
     ------
     InputError
-        If there are not two dimensions, a cell is no number, or (``finite``) one is infinite.
+        If there are not two dimensions, a cell is no number, or (``finite``) one is infinite; and
+        for what is no table in memory.
     """
-    if isinstance(values, np.ma.MaskedArray):
-        values = np.ma.filled(values.astype(np.float64), np.nan)
-    try:
-        table = np.asarray(values)
-    except ValueError as error:
-        raise InputError(
-            f"{name} must be a table with one column a label; its rows have different lengths. "
-            "Convert lists of labels with `rankings_from_orderings`."
-        ) from error
+    table = as_numbers(values, name, remedy=_TEXT_REMEDY)
     if table.ndim != 2 or table.shape[1] < 1:
         raise InputError(
             f"{name} must have two dimensions, (n_samples, n_labels); it has shape {table.shape}. "
             f"Write a single ranking as a table of one row: np.reshape({name}, (1, -1))."
         )
-    if table.dtype.kind == "O":
-        table = _floats_from_objects(table, name)
-    if table.dtype.kind not in "iuf":
-        raise InputError(
-            f"{name} must hold numbers; it holds {table.dtype}. "
-            "Convert texts such as 'b>d>a' with `rankings_from_strings`."
+    with np.errstate(over="ignore"):
+        numbers = table.astype(np.float64)
+    if table.dtype.itemsize > 8:  # of longdouble
+        require_rows(
+            np.asarray((np.isinf(numbers) == np.isinf(table)).all(axis=1)),
+            table,
+            f"{name} must hold numbers within float64",
+            "Rescale them.",
         )
-    table = table.astype(np.float64)
+    table = numbers
     if finite:
         require_rows(
-            ~np.isinf(table).any(axis=1),
+            np.asarray(~np.isinf(table).any(axis=1)),
             table,
             f"{name} must hold finite numbers, or NaN for a missing label",
             'Write NaN for a label that a top-k list leaves out, and say missing="last".',
@@ -107,33 +107,11 @@ def require_rows(
     )
 
 
-def _floats_from_objects(table: NDArray, name: str) -> NDArray:
-    def number(cell: Any) -> float:
-        # pandas.NA is known by its type's name: pandas need not be installed.
-        if cell is None or type(cell).__name__ == "NAType":
-            return np.nan
-        if isinstance(cell, str | bytes | bool):
-            raise TypeError
-        return float(cell)
-
-    converted = np.empty(table.shape)
-    for i, row in enumerate(table):
-        try:
-            converted[i] = [number(cell) for cell in row]
-        except (TypeError, ValueError):
-            raise InputError(
-                f"{name} must hold numbers, or None or NaN for a missing label; "
-                f"row {i} is {_shown(row)}. "
-                "Convert texts such as 'b>d>a' with `rankings_from_strings`."
-            ) from None
-    return converted
-
-
 def _shown(row: Any) -> str:
     """Write a row as a short list; whole numbers without a decimal point."""
-    if isinstance(row, str) or not np.iterable(row):
-        return repr(row)
+    if isinstance(row, str | bytes) or not np.iterable(row):
+        return shown(row)
     cells = [cell.item() if isinstance(cell, np.generic) else cell for cell in row]
     cells = [int(cell) if isinstance(cell, float) and cell.is_integer() else cell for cell in cells]
-    text = [cell if isinstance(cell, str) else str(cell) for cell in cells[:_LONGEST_ROW_SHOWN]]
+    text = [shown(cell, str) for cell in cells[:_LONGEST_ROW_SHOWN]]
     return f"[{', '.join(text)}{', ...' if len(cells) > _LONGEST_ROW_SHOWN else ''}]"

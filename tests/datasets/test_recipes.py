@@ -129,7 +129,7 @@ REFUSED = {
     "constant": (([[1, 2, 7], [2, 1, 7]], [1, 2]), "'A3' is constant"),
     "NaN": (([[1, 2, np.nan], [2, 1, 7]], [1, 2]), "row 0, column 2 holds nan"),
     "beyond float32": (([[1, 2, 1e39], [2, 1, 7]], [1, 2]), "float32"),
-    "text": (([["a", 2, 3]], [1, 2]), "table of numbers"),
+    "text": (([["a", 2, 3]], [1, 2]), "row 0, column 0 is 'a'"),
     "one dimension": (([1, 2, 3], [1, 2]), "rows and columns"),
 }
 
@@ -146,7 +146,7 @@ def test_recipe_b_refuses_what_it_cannot_rank(case):
     [
         (TABLE, [0, 1], None, "one class a row"),
         (TABLE, [1, 1, 1], None, "at least two classes"),
-        (TABLE, [0, 1, 1], ["a", "b"], "feature_names must hold 3 different names"),
+        (TABLE, [0, 1, 1], ["a", "b"], "feature_names must hold 3 distinct names"),
         ([[np.inf], [1]], [0, 1], None, "finite"),
     ],
 )

@@ -203,6 +203,37 @@ def test_a_first_column_of_text_names_the_data_sets(library):
     np.testing.assert_array_equal(test.ranks, average_ranks(TIED[:, :2]))
 
 
+@pytest.mark.parametrize(
+    "columns",
+    [[0, 1, 2], [2, 0, 1], [2019, 2020, 2021], [("a", 1), ("a", 2), ("b", 1)], [1, "x", 2.5]],
+)
+def test_methods_that_are_no_text_keep_their_names(columns):
+    frame = pd.DataFrame(TIED)
+    frame.columns = pd.MultiIndex.from_tuples(columns) if columns[0] == ("a", 1) else columns
+    names = tuple(map(str, columns))
+    ranks = average_ranks(frame)
+    assert ranks.index.equals(frame.columns)
+    assert ranks.tolist() == average_ranks(TIED).tolist()
+    assert (frame.mean() - ranks).notna().all()
+    assert friedman(frame).methods == names
+    assert friedman(frame).chi2 == friedman(TIED).chi2
+    pairs = nemenyi(frame)
+    assert pairs.p_values.columns.equals(frame.columns)
+    for control in (columns[1], names[1]):
+        for test in (bonferroni_dunn(frame, control=control), holm(frame, control=control)):
+            assert test.control == names[1]
+            assert test.z[columns[1]] == 0
+    plot = pytest.importorskip("lrrf_jax.plotting").plot_critical_difference
+    drawn = " ".join(text.get_text() for text in plot(pairs).texts)
+    assert all(name in drawn for name in names)
+    pytest.importorskip("matplotlib.pyplot").close("all")
+
+
+def test_objects_of_numbers_and_decimals_are_scores():
+    for frame in (pd.DataFrame(TIED, dtype=object), pl.DataFrame(TIED).cast(pl.Decimal(5, 2))):
+        assert list(average_ranks(frame)) == average_ranks(TIED).tolist()
+
+
 def test_data_sets_without_a_result_are_dropped_when_asked():
     table = ScoreTable(
         np.vstack([TIED, [0.1, np.nan, 0.2]]), (*"wxyz", "pendigits"), ("a", "b", "LRF")
@@ -226,8 +257,11 @@ def test_data_sets_without_a_result_are_dropped_when_asked():
         ([[1.0, 2.0]], "two data sets at least"),
         ([[1.0, np.inf], [2.0, 3.0]], "'1' on '0' is inf"),
         ([[1.0, np.nan], [np.nan, 3.0], [1.0, 2.0]], "2 of 3 data sets fail"),
-        (pd.DataFrame({"a": [1, 2], "b": ["x", "y"]}), "column 'b' holds"),
-        (pl.DataFrame({"s": ["x", "y"], "a": [1, 2], "b": ["x", "y"]}), "column 'b' holds"),
+        (pd.DataFrame({"a": [1, 2], "b": ["x", "y"]}), "column 'b' of table must hold numbers"),
+        (
+            pl.DataFrame({"s": ["x", "y"], "a": [1, 2], "b": ["x", "y"]}),
+            "column 'b' of table must hold numbers",
+        ),
         (ScoreTable(TIED, tuple("wxyz"), ("a", "a", "b")), "'a' is there more than once"),
     ],
 )

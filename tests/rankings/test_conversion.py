@@ -18,6 +18,7 @@ nan = np.nan
 
 
 def same(found, expected):
+    found = found.to_numpy() if isinstance(found, pd.DataFrame) else found
     expected = np.asarray(expected, float)
     np.testing.assert_array_equal(found, expected)
     assert found.dtype == (np.float64 if np.isnan(expected).any() else np.int32)

@@ -1,0 +1,77 @@
+"""The metrics as scikit-learn's scorers, which know the labels of a model by name."""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+from lrrf_jax import metrics
+from lrrf_jax._validation import InputError
+from lrrf_jax.learners._table import positions_by_label
+
+
+@dataclasses.dataclass(frozen=True)
+class Scorer:
+    """``scorer(estimator, X, y, sample_weight=None)``, larger is better; see `scorer`."""
+
+    metric: str
+    options: tuple[tuple[str, Any], ...] = ()
+
+    def __call__(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Score the predictions of a fitted estimator."""
+        labels = _labels_of(estimator)
+        truth = y if labels is None else positions_by_label(y, labels)
+        score = getattr(metrics, self.metric)
+        value = score(truth, estimator.predict(X), sample_weight, **dict(self.options))
+        return -value if self.metric.endswith("_distance") else value
+
+
+def scorer(metric: str | Callable[..., Any], **options: Any) -> Scorer:
+    """Make a scorer for scikit-learn's searches and cross-validation.
+
+    ``sklearn.metrics.make_scorer`` hands a metric predictions without names, and labels of ``y``
+    in another order than in training would be read by position. This one pairs them by name, as
+    ``ranker.score`` does.
+
+    Parameters
+    ----------
+    metric : str or function
+        Of `lrrf_jax.metrics`; a distance is negated, so that larger is better.
+    **options
+        Of the metric, such as ``k``.
+
+    Returns
+    -------
+    callable
+        ``(estimator, X, y, sample_weight=None) -> float``, for fitted label rankers, pipelines
+        that end in one, and searches over them.
+
+    Raises
+    ------
+    InputError
+        For another metric; when it is called, as ``ranker.score`` does.
+
+    Examples
+    --------
+    >>> from sklearn.model_selection import cross_val_score
+    >>> from lrrf_jax import LEARNERS
+    >>> from lrrf_jax.datasets import load
+    >>> X, y = load("iris").as_frames()
+    >>> cross_val_score(LEARNERS["default"](), X, y, cv=3, scoring=scorer("ndcg")).shape
+    (3,)
+    """
+    name = metric if isinstance(metric, str) else getattr(metric, "__name__", "")
+    if name not in metrics.__all__ or metric not in (name, getattr(metrics, name)):
+        raise InputError(f"metric must be one of {', '.join(metrics.__all__)}; it is {metric!r}.")
+    return Scorer(name, tuple(sorted(options.items())))
+
+
+def _labels_of(estimator: Any) -> list[str] | None:
+    """Labels of a ranker, that of a pipeline or a search too; ``None`` of another estimator."""
+    while not hasattr(estimator, "labels_"):
+        if hasattr(estimator, "best_estimator_"):
+            estimator = estimator.best_estimator_
+        elif hasattr(estimator, "steps"):
+            estimator = estimator.steps[-1][1]
+        else:
+            return None
+    return [str(label) for label in estimator.labels_]
