@@ -14,7 +14,6 @@ explained stand in ``scripts/quality/survivors.md``.
 
 import argparse
 import ast
-import contextlib
 import os
 import random
 import shutil
@@ -23,6 +22,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -67,7 +67,9 @@ def mutants(source: str, per_place: int) -> list[Mutant]:
             continue
         operator = operator_class()
         spots = [
-            start for node in ast_nodes(get_ast(source)) for start, _ in operator.mutation_positions(node)
+            start
+            for node in ast_nodes(get_ast(source))
+            for start, _ in operator.mutation_positions(node)
         ]
         for occurrence, start in enumerate(spots):
             code = mutate_code(source, operator, occurrence)
@@ -105,17 +107,25 @@ def outcome(tree: Path, arguments: list[str], log: Path) -> str:
     child = os.fork()
     if child == 0:
         code = 3
-        with contextlib.suppress(BaseException):
+        try:
             os.setsid()
             output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-            os.dup2(output, 1), os.dup2(output, 2)
+            os.dup2(output, 1)
+            os.dup2(output, 2)
             os.chdir(tree)
             sys.path.insert(0, str(tree))
             sys.dont_write_bytecode = True
             import pytest
 
-            code = int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", *arguments]))
-        os._exit(code)
+            quiet = ["-x", "-q", "-p", "no:cacheprovider"]
+            imported = ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
+            code = int(pytest.main([*quiet, *imported, *arguments]))
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(code)  # nothing of the parent may be cleaned up here
     deadline = time.monotonic() + SECONDS
     while True:
         done, status = os.waitpid(child, os.WNOHANG)
