@@ -4,7 +4,9 @@ import contextlib
 import hashlib
 import os
 import platform
+import stat
 import time
+import warnings
 
 _SECONDS_IN_THE_MAKING = 60
 
@@ -29,7 +31,8 @@ def use_compilation_cache(
     -------
     str or None
         Where programs are kept. None where nothing was changed: the directory cannot be written,
-        or ``JAX_COMPILATION_CACHE_DIR`` says what to use.
+        or ``JAX_COMPILATION_CACHE_DIR`` says what to use. Also None, with a warning, where another
+        user owns the directory or all users may write to it: what they put there would be run.
 
     Raises
     ------
@@ -51,11 +54,20 @@ def use_compilation_cache(
         directory = os.path.join(base, "lrrf_jax", "xla")
     folder = os.path.join(directory, _processor())
     try:
-        os.makedirs(folder, exist_ok=True)
+        os.makedirs(folder, mode=0o700, exist_ok=True)
     except OSError:
         return None
     if not os.access(folder, os.W_OK):
         return None
+    for path in (directory, folder):
+        if _strangers_may_write(path):
+            warnings.warn(
+                f"{os.fspath(path)}: other users may write to this directory of compiled programs, "
+                "and what they put there would be run. It is not used. Own it, and take the right "
+                "from them: chmod o-w.",
+                stacklevel=2,
+            )
+            return None
     _drop_half_entries(folder)
     import jax
 
@@ -65,6 +77,14 @@ def use_compilation_cache(
     # With a largest size JAX takes a lock, so that no job reads what another half wrote.
     jax.config.update("jax_compilation_cache_max_size", max_bytes)
     return folder
+
+
+def _strangers_may_write(path: str | os.PathLike[str]) -> bool:
+    """Tell whether another user owns a directory, or all users may write to it."""
+    if os.name != "posix":
+        return False
+    status = os.stat(path)
+    return status.st_uid != os.geteuid() or bool(status.st_mode & stat.S_IWOTH)
 
 
 def _drop_half_entries(folder: str) -> None:

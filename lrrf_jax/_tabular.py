@@ -75,6 +75,11 @@ def reading(path: str) -> Iterator[None]:
         raise
     except PermissionError as error:
         raise InputError(f"{path}: permission denied. Make the file readable.") from error
+    except MemoryError as error:  # perhaps of a header that tells an untrue size
+        raise InputError(
+            f"{path}: needs more memory than there is ({error}). Cut the table into smaller ones, "
+            "or write it again if it is small: its header is damaged."
+        ) from error
     except _DAMAGE as error:
         reason = str(error).strip().splitlines() or [type(error).__name__]
         raise InputError(

@@ -28,6 +28,7 @@ from typing import Annotated, Any
 import typer
 
 from lrrf_jax.cli import benchmark, datasets, evaluate, inspect, predict, train
+from lrrf_jax.cli._terminal import say
 
 INTERRUPTED = 130
 
@@ -136,11 +137,11 @@ def _told(error: Exception, *, debug: bool) -> int:
     from lrrf_jax._validation import InputError, ModelFileError
 
     if isinstance(error, InputError | ModelFileError):
-        typer.echo(f"error: {error}", err=True)
+        say(f"error: {error}")
         return 4 if isinstance(error, ModelFileError) else 3
     reason = (str(error).strip().splitlines() or ["no message"])[0]
     hint = "" if debug else " Run `lrrf --debug ...` to see the traceback."
-    typer.echo(f"error: unexpected {type(error).__name__}: {reason.rstrip('.')}.{hint}", err=True)
+    say(f"error: unexpected {type(error).__name__}: {reason.rstrip('.')}.{hint}")
     return 1
 
 
@@ -165,7 +166,7 @@ def _signals_that_exit() -> Iterator[None]:
 @contextlib.contextmanager
 def _short_warnings() -> Iterator[None]:
     def show(message: Any, *_: Any, **__: Any) -> None:
-        typer.echo(f"warning: {message}", err=True)
+        say(f"warning: {message}")
 
     with warnings.catch_warnings():
         warnings.showwarning = show

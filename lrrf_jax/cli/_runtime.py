@@ -11,6 +11,7 @@ from typing import Any
 import typer
 
 from lrrf_jax._validation import InputError
+from lrrf_jax.cli._terminal import say, tell
 
 _M_ARENA_MAX = -8  # of malloc.h
 
@@ -26,14 +27,9 @@ def share_one_heap() -> None:
             ctypes.CDLL(None).mallopt(_M_ARENA_MAX, 1)
 
 
-def say(text: str) -> None:
-    """Write a line to stderr."""
-    typer.echo(text, err=True)
-
-
 def print_json(document: Any) -> None:
     """Write the one JSON document of a command to stdout."""
-    typer.echo(json.dumps(document, indent=2, allow_nan=False))
+    tell(json.dumps(document, indent=2, allow_nan=False))
 
 
 def progress(total: int | None, unit: str) -> Any:

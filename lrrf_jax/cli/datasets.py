@@ -116,7 +116,7 @@ def fetch(
                 fetch_kebi(name, directory=folder, urls=url, force=force)
                 fetched.append({"data": f"kebi:{name}", "path": local_copy(name, folder)})
                 if not json:
-                    typer.echo(f"kebi:{name}  {fetched[-1]['path']}")
+                    _runtime.tell(f"kebi:{name}  {fetched[-1]['path']}")
             bar.update(1)
     if json:
         failed = [{"data": f"kebi:{n}", "error": text} for n, text in failures.messages.items()]
@@ -159,7 +159,7 @@ def describe(
         return
     for key, value in facts.items():
         text = ", ".join(map(str, value)) if isinstance(value, list) else value
-        typer.echo(f"{key.replace('_', ' ') + ':':24}{text}")
+        _runtime.tell(f"{key.replace('_', ' ') + ':':24}{text}")
 
 
 def _facts(table: Any) -> dict[str, Any]:

@@ -201,7 +201,7 @@ def _show(document: dict[str, Any], failures: Any, json: bool, table: Any) -> No
         _runtime.print_json({**document, "failed": failed})
     elif document["results"]:
         for line in _aligned(table(document["results"])):
-            typer.echo(line)
+            _runtime.tell(line)
 
 
 def _learner_rows(results: list[dict[str, Any]]) -> list[list[str]]:

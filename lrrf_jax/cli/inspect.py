@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from lrrf_jax.cli import _options
+from lrrf_jax.cli import _options, _terminal
 
 
 def inspect(
@@ -28,7 +28,7 @@ def inspect(
         _runtime.print_json(facts)
         return
     for line in _lines(facts):
-        typer.echo(line)
+        _terminal.tell(_terminal.printable(line, keep=""))
 
 
 def _facts(path: str, header: dict[str, Any], ranker: Any) -> dict[str, Any]:

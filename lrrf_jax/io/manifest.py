@@ -126,7 +126,7 @@ def read_plan(folder: str) -> dict[str, Any] | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise _damaged(path, str(error)) from error
+        raise damaged(path, str(error)) from error
     if version != FORMAT_VERSION:
         raise InputError(
             f"{path}: was written by another lrrf_jax (format {version}; this one writes "
@@ -175,7 +175,7 @@ def _read(path: str) -> list[PartRecord | FailureRecord]:
         try:
             records.append(_record(json.loads(line)))
         except (ValueError, TypeError) as error:
-            raise _damaged(path, f"line {number}: {error}") from error
+            raise damaged(path, f"line {number}: {error}") from error
     return records
 
 
@@ -183,10 +183,15 @@ def _record(fields: dict[str, Any]) -> PartRecord | FailureRecord:
     if "reason" in fields:
         return FailureRecord(**fields)
     fields["fingerprint"] = tuple(fields["fingerprint"])
-    return PartRecord(**fields)
+    record = PartRecord(**fields)
+    # Parts of which a journal tells are removed or replaced: none may lie outside its directory.
+    if os.path.basename(record.output) != record.output or record.output in ("", ".", ".."):
+        raise ValueError(f"{record.output!r} is no name of a file in this directory")
+    return record
 
 
-def _damaged(path: str, reason: str) -> InputError:
+def damaged(path: str, reason: str) -> InputError:
+    """Return the error for a plan or a journal that cannot be right."""
     return InputError(
         f"{path}: is damaged ({reason}). Start again, with --overwrite or in another directory."
     )

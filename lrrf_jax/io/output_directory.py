@@ -144,6 +144,10 @@ class OutputDirectory:
         _, lasting = manifest.merged(records for _, records in journals)
         failed = set(lasting)
         by_key = {source.key: source for source in sources}
+        for path, records in journals:
+            unknown = next((r.input for r in records if r.input not in by_key), None)
+            if unknown is not None:
+                raise manifest.damaged(path, f"this run has no input {unknown!r}")
         self._refuse_changed(journals, by_key, {failure.input for failure in failed})
         journals = (
             journals

@@ -1,0 +1,112 @@
+"""Every rank of random forests, many of which growth would never give, against a plain walk.
+
+The default run takes a hundredth of the models of ``-m slow``, which tries a thousand.
+"""
+
+import numpy as np
+import pytest
+
+from lrrf_jax import InputError, RandomForestLabelRanker
+from lrrf_jax.learners.forest_config import ForestConfig
+from lrrf_jax.learners.forest_growth import ForestParams
+from lrrf_jax.learners.forest_prediction import forest_ranks, forest_scores
+from lrrf_jax.trees.bitsliced import MAX_DEPTH
+from lrrf_jax.trees.forest import invariant_violation
+from lrrf_jax.trees.inference import SMALL_BATCH, make_ready
+from tests import oracles
+from tests.learners import parity
+from tests.learners.parity import SHAPES
+
+SIZES = (1, 8, SMALL_BATCH, parity.N_ROWS)  # the last alone is worth slicing a forest for
+
+
+def differing_ranks(shape, seeds, sizes):
+    """Compare models with their plain twins; returns ranks compared, different, and ties met."""
+    n_compared = n_different = n_exact = n_tied = 0
+    static = {"n_labels": shape.n_labels, "aggregation": shape.aggregation}
+    for seed in seeds:
+        forest, x = parity.random_model(shape, seed)
+        assert invariant_violation(forest, shape.n_features) is None
+        ready = make_ready(forest)
+        assert (ready.sliced is not None) == (shape.depth <= MAX_DEPTH)
+        sums, n_equal = parity.sums_of_walks(forest, x)
+        expected = parity.ranks_of_plain_sums(sums, shape)
+        n_exact += n_equal
+        plain_scores = np.sort(parity.scores_of_plain_sums(sums, shape), axis=1)
+        n_tied += int((np.diff(plain_scores, axis=1) == 0).any(1).sum())
+        for size in sizes:
+            first = seed % (parity.N_ROWS - size + 1)
+            rows = slice(first, first + size)
+            ranks = np.asarray(forest_ranks(ready, x[rows], **static))
+            assert ranks.dtype == np.int32
+            n_compared += ranks.size
+            n_different += int((ranks != expected[rows]).sum())
+            scores = np.asarray(forest_scores(ready, x[rows], **static))
+            order = np.argsort(-scores, axis=1, kind="stable")  # ties to the lower label index
+            np.testing.assert_array_equal(
+                np.take_along_axis(ranks, order, axis=1),
+                np.broadcast_to(np.arange(1, shape.n_labels + 1), ranks.shape),
+            )
+            np.testing.assert_allclose(
+                np.sort(scores, axis=1), plain_scores[rows], rtol=1e-5, atol=1e-5
+            )
+    return n_compared, n_different, n_exact, n_tied
+
+
+def assert_equal(shape, seeds, sizes):
+    n_compared, n_different, n_exact, n_tied = differing_ranks(shape, seeds, sizes)
+    assert n_different == 0, f"{n_different} of {n_compared} ranks differ"
+    # Rows that meet a threshold exactly, and rows whose labels tie.
+    assert n_exact > len(seeds) * 10
+    assert n_tied > 0 or shape.n_trees == 1  # positions in one leaf differ
+
+
+# Sliced and plain kernel, exact and local search, and the number of models of each.
+FEW = ((SHAPES[2], 4, SIZES[1::2]), (SHAPES[6], 3, SIZES[3:]), (SHAPES[7], 3, SIZES[3:]))
+
+
+@pytest.mark.parametrize(("shape", "n_models", "sizes"), FEW, ids=str)
+def test_ten_random_models_rank_as_a_plain_walk_does(shape, n_models, sizes):
+    assert_equal(shape, range(n_models), sizes)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_a_thousand_random_models_rank_as_a_plain_walk_does(shape):
+    assert_equal(shape, range(1000 // len(SHAPES)), SIZES)
+
+
+def test_the_estimator_ranks_as_a_plain_walk_does_and_refuses_infinities():
+    shape = SHAPES[2]
+    forest, x = parity.random_model(shape, 17)
+    ranker = RandomForestLabelRanker()
+    ranker.n_features_in_ = shape.n_features
+    settings = {name: 1 for name in ForestConfig.__dataclass_fields__}
+    config = ForestConfig(
+        **settings | {"n_labels": shape.n_labels, "aggregation": shape.aggregation}
+    )
+    importances = np.zeros(shape.n_features, np.float32)
+    names = [f"label {j}" for j in range(shape.n_labels)]
+    ranker._set_fitted(ForestParams(forest, importances), config, names, None)
+    infinite = np.isinf(x).any(1)
+    assert 100 < infinite.sum() < parity.N_ROWS - 100
+    with pytest.raises(InputError, match=rf"inf \({infinite.sum()} of {parity.N_ROWS} rows fail"):
+        ranker.predict(x)
+    finite = x[~infinite]
+    padded = np.concatenate([finite, np.full((parity.N_ROWS - len(finite), x.shape[1]), np.nan)])
+    sums, _ = parity.sums_of_walks(forest, padded.astype(np.float32))
+    np.testing.assert_array_equal(ranker.predict(padded), parity.ranks_of_plain_sums(sums, shape))
+
+
+def test_the_plain_twin_agrees_with_slower_loops():
+    rng = np.random.default_rng(5)
+    for shape in (SHAPES[4], SHAPES[5], SHAPES[6]):
+        sums = rng.integers(-3, 4, (20, shape.n_outputs))
+        found = parity.ranks_of_plain_sums(sums, shape).tolist()
+        for row, ranks in zip(sums.tolist(), found, strict=True):
+            if shape.aggregation == "copeland":
+                assert ranks == oracles.copeland(row, shape.n_labels)[1]
+            elif shape.n_labels <= 7:
+                assert ranks == oracles.kemeny(row, shape.n_labels)
+            else:
+                assert oracles.agreement(row, ranks) == oracles.best_insertion(row, ranks)
