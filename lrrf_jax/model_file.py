@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from lrrf_jax._typing import NDArray
-from lrrf_jax._validation import InputError, ModelFileError
+from lrrf_jax._validation import InputError, ModelFileError, require_output_place, unwritable
 
 FORMAT_VERSION = 1
 _KEY = "lrrf_jax"
@@ -44,8 +44,8 @@ def write_model(
     Raises
     ------
     InputError
-        Where the file cannot be written, an array does not hold numbers, or the header holds
-        what JSON cannot; nothing is left behind.
+        Where an array does not hold numbers, or the header holds what JSON cannot; its subclass
+        OutputError where the file cannot be written. Nothing is left behind.
 
     Examples
     --------
@@ -59,11 +59,8 @@ def write_model(
     >>> folder.cleanup()
     """
     target = os.fsdecode(path)
+    require_output_place(target)
     folder, name = os.path.split(target)
-    if os.path.isdir(target):
-        raise InputError(f"{target}: is a directory. Name a file in it.")
-    if not os.path.isdir(folder or "."):
-        raise InputError(f"{target}: there is no directory {folder!r}. Make it first.")
     stored = {key: _storable(target, key, array) for key, array in arrays.items()}
     document = _document(target, stored, header)
     temporary = os.path.join(folder, f".{name}.{uuid.uuid4().hex[:12]}.tmp")
@@ -75,11 +72,7 @@ def write_model(
             os.fsync(file.fileno())
         os.replace(temporary, target)
     except (OSError, SafetensorError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise InputError(
-            f"{target}: cannot be written ({reason}). Free space, or choose a directory that can "
-            "be written."
-        ) from error
+        raise unwritable(target, getattr(error, "strerror", None) or str(error)) from error
     finally:
         with contextlib.suppress(OSError):
             os.remove(temporary)

@@ -27,8 +27,7 @@ def inspect(
     if json:
         _runtime.print_json(facts)
         return
-    for line in _lines(facts):
-        typer.echo(line)
+    _runtime.show("\n".join(_lines(facts)))
 
 
 def _facts(path: str, header: dict[str, Any], ranker: Any) -> dict[str, Any]:

@@ -49,7 +49,7 @@ def train(
     DATA is .csv, .tsv (also .gz), .parquet, .arrow, .feather, .npy, .npz or .xarff; a model
     that is there already is replaced.
     """  # noqa: D301 (typer reads the backspace as: do not rewrap)
-    from lrrf_jax._validation import InputError
+    from lrrf_jax._validation import InputError, OutputError, require_output_place
     from lrrf_jax.cli import _learners, _runtime
 
     names = _learners.learner_names(learner)
@@ -62,7 +62,7 @@ def train(
         raise typer.BadParameter(f"{name} keeps no checkpoints.", param_hint="--checkpoint")
     if "random_state" in params and params["random_state"] is None:
         ranker.set_params(random_state=seed)
-    _runtime.require_place(model)
+    require_output_place(model)
     if _runtime.same_file(data, model):
         raise typer.BadParameter(
             f"{model} is the input; choose another path.", param_hint="--model"
@@ -78,7 +78,8 @@ def train(
         ranker.fit(table.X, table.y, **columns, **options)
     except InputError as error:
         # What the learner says of a parameter begins with its name, and is not about the data.
-        if str(error).split(maxsplit=1)[0] in {*params, *options}:
+        about_parameter = str(error).split(maxsplit=1)[0] in {*params, *options}
+        if about_parameter or isinstance(error, OutputError):
             raise
         raise InputError(f"{data}: {error}") from error
     fitted = time.perf_counter()

@@ -16,7 +16,7 @@ import numpy as np
 
 from lrrf_jax._tabular import as_patterns
 from lrrf_jax._typing import NDArray
-from lrrf_jax._validation import InputError
+from lrrf_jax._validation import InputError, OutputError
 from lrrf_jax.io import memory
 from lrrf_jax.io._pipeline import read_ahead, write_behind
 from lrrf_jax.io._sinks import SINKS
@@ -27,7 +27,7 @@ from lrrf_jax.io.output_file import OutputFile, OutputTaken, takes
 from lrrf_jax.io.part_reader import Fault, Job, RankedRows, Rows, read_parts
 from lrrf_jax.io.part_writer import FailedPart, PartWriter
 from lrrf_jax.io.shards import WHOLE, as_shard
-from lrrf_jax.io.table_writer import OutputError, ranking_table
+from lrrf_jax.io.table_writer import ranking_table
 
 PART_ROWS = 1 << 21
 

@@ -13,7 +13,7 @@ from typing import Any
 import jax
 
 from lrrf_jax import model_file
-from lrrf_jax._validation import InputError, ModelFileError
+from lrrf_jax._validation import InputError, ModelFileError, OutputError
 from lrrf_jax.learners import persistence
 from lrrf_jax.trees import mesh
 from lrrf_jax.trees.blocks import Grown, join_grown, take_trees
@@ -97,7 +97,7 @@ class Checkpoint:
             os.makedirs(self.folder, exist_ok=True)
             found = map(_NAME.fullmatch, os.listdir(self.folder))
         except OSError as error:
-            raise InputError(
+            raise OutputError(
                 f"checkpoint {self.folder}: the directory cannot be used ({error.strerror}). "
                 "Name one that can be read and written."
             ) from error

@@ -4,7 +4,7 @@ import contextlib
 import os
 import uuid
 
-from lrrf_jax._validation import InputError
+from lrrf_jax._validation import require_output_place, unwritable
 
 
 def save_page(path: str | os.PathLike[str], page: str) -> None:
@@ -13,24 +13,20 @@ def save_page(path: str | os.PathLike[str], page: str) -> None:
     Raises
     ------
     InputError
-        Where the place cannot be written.
+        Where no file can be there; its subclass OutputError where the place cannot be written.
     """
     target = os.fsdecode(path)
+    require_output_place(target)
     folder, name = os.path.split(target)
     temporary = os.path.join(folder, f".{name}.{uuid.uuid4().hex[:12]}.tmp")
     try:
-        if os.path.isdir(target):
-            raise IsADirectoryError(0, "is a directory")
         with open(temporary, "x", encoding="utf-8", newline="\n") as file:
             file.write(page)
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, target)
     except OSError as error:
-        raise InputError(
-            f"{target}: the page cannot be written ({error.strerror}). Free space, or choose "
-            "another place."
-        ) from error
+        raise unwritable(target, error) from error
     finally:
         with contextlib.suppress(OSError):
             os.remove(temporary)
