@@ -28,6 +28,7 @@ def as_features(
     *,
     n_features: int | None = None,
     names: Sequence[str] | None = None,
+    none_will_do: bool = False,
 ) -> NDArray:  # float32 (n_samples, n_features), C-contiguous
     """Convert a table of features to float32.
 
@@ -37,6 +38,8 @@ def as_features(
         Numbers; NaN, null and ``pandas.NA`` stand for a missing value.
     n_features, names
         What a fitted model expects.
+    none_will_do : bool
+        Accept rows without features.
 
     Raises
     ------
@@ -52,8 +55,11 @@ def as_features(
             f"X must have two dimensions, (n_samples, n_features); it has shape {table.shape}. "
             "Write one row as X.reshape(1, -1), one feature as X.reshape(-1, 1)."
         )
-    if 0 in table.shape:
-        raise InputError(f"X must have a row and a feature at least; it has shape {table.shape}.")
+    if len(table) == 0 or (table.shape[1] == 0 and not none_will_do):
+        raise InputError(
+            f"X must have a row and a feature at least; it has shape {table.shape}. Of rankings "
+            "without features only the learner 'default', the consensus, can make something."
+        )
     if n_features is not None and table.shape[1] != n_features:
         raise InputError(
             f"X must have the {n_features} features that the model was fitted on; "

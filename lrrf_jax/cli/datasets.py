@@ -172,8 +172,10 @@ def _facts(table: Any) -> dict[str, Any]:
     positions = np.where(known, table.y, 0).sum(0) / np.maximum(known.sum(0), 1)
     first = np.where(known, table.y, np.inf).argmin(1)[known.any(1)]
     counts = np.bincount(first, minlength=table.y.shape[1])
+    weight = {} if table.sample_weight is None else {"weight": float(table.sample_weight.sum())}
     return {
         "rows": len(table.X),
+        **weight,
         "features": table.X.shape[1],
         "labels": table.y.shape[1],
         "feature_names": list(table.feature_names),

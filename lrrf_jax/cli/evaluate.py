@@ -87,6 +87,9 @@ def evaluate(
     ranking: _options.Ranking = None,
     convention: _options.HowToRead = _options.Convention.positions,
     close_gaps: _options.CloseGaps = False,
+    exclude: _options.Exclude = None,
+    missing_values: _options.MissingValues = None,
+    label_names: _options.LabelNames = None,
     json: _options.AsJson = False,
     no_compilation_cache: _options.NoCache = False,
 ) -> None:
@@ -105,7 +108,10 @@ def evaluate(
     """  # noqa: D301 (typer reads the backspace as: do not rewrap)
     from lrrf_jax.cli import _comparison, _learners, _runtime
 
-    reading = _learners.Reading(features, labels, ranking, convention, close_gaps)
+    label_names = label_names or None  # an empty list, where the option is not given
+    reading = _learners.Reading(
+        features, labels, ranking, convention, close_gaps, exclude, missing_values, label_names
+    )
     sources = list(dict.fromkeys(data))
     failures = _runtime.Failures()
     if model is not None:

@@ -17,7 +17,7 @@ from sklearn.base import clone
 
 from lrrf_jax import metrics
 from lrrf_jax._typing import NDArray
-from lrrf_jax._validation import InputError, require_choice, require_integer
+from lrrf_jax._validation import InputError, as_weights, require_choice, require_integer
 from lrrf_jax.evaluation import leaf_time_deletion
 from lrrf_jax.learners import LEARNERS
 from lrrf_jax.rankings.missing import delete_labels
@@ -51,6 +51,7 @@ class Table(NamedTuple):
 
     take: Callable[[NDArray], Any]  # rows of the features, a data frame kept as one
     rankings: NDArray  # float, (n_samples, n_labels), NaN: missing
+    weight: NDArray | None = None  # float64 (n_samples,); None: all the same
 
     @property
     def n_samples(self) -> int:
@@ -75,13 +76,13 @@ class FoldScore(NamedTuple):
     predict_seconds: float
 
 
-def as_table(X: Any, y: Any) -> Table:
-    """Check the features and rankings of a data set."""
+def as_table(X: Any, y: Any, sample_weight: Any = None) -> Table:
+    """Check the features, rankings and weights of a data set."""
     take, n_samples = _rows(X)
     rankings = require_rankings(y, n_samples)
     if not ((~np.isnan(rankings)).sum(1) > 1).any():
         raise InputError("y must rank two labels in one row at least; no row does.")
-    return Table(take, rankings)
+    return Table(take, rankings, as_weights(sample_weight, n_samples))
 
 
 def as_estimator(learner: Any, protocol: str = DELETE_ONCE) -> Any:
@@ -155,7 +156,8 @@ def run_fold(
     ranker = _seeded(clone(estimator), protocol.seed, repeat, number)
     train, test = table.take(fold.train), table.take(fold.test)
     started = time.perf_counter()
-    _fit(ranker, train, rankings[fold.train], fold, protocol.missing > 0)
+    weights = {} if table.weight is None else {"sample_weight": table.weight[fold.train]}
+    _fit(ranker, train, rankings[fold.train], fold, protocol.missing > 0, **weights)
     fitted = time.perf_counter()
     if protocol.name == AS_RUN_BY_AUTHORS:
         predicted = leaf_time_deletion.predict_with_deletion_in_leaves(
@@ -170,8 +172,17 @@ def run_fold(
         predicted = ranker.predict(test)
     predict_seconds = time.perf_counter() - fitted
     taus = metrics.kendall_tau(table.rankings[fold.test], predicted, per_row=True)
-    tau = float("nan") if np.isnan(taus).all() else float(np.nanmean(taus))
-    return FoldScore(tau, fitted - started, predict_seconds)
+    weight = None if table.weight is None else table.weight[fold.test]
+    return FoldScore(_mean(taus, weight), fitted - started, predict_seconds)
+
+
+def _mean(taus: NDArray, weight: NDArray | None) -> float:
+    """Mean over the rows that have a tau, NaN where none has one, or none of any weight."""
+    known = ~np.isnan(taus)
+    if weight is None:
+        return float(np.nanmean(taus)) if known.any() else float("nan")
+    total = weight[known].sum()
+    return float(np.average(taus[known], weights=weight[known])) if total > 0 else float("nan")
 
 
 def plain(value: Any) -> Any:
@@ -214,12 +225,12 @@ def _seeded(ranker: Any, seed: int, repeat: int, fold: int) -> Any:
     return ranker.set_params(**states)
 
 
-def _fit(ranker: Any, X: Any, y: NDArray, fold: Fold, deleted: bool) -> None:
+def _fit(ranker: Any, X: Any, y: NDArray, fold: Fold, deleted: bool, **weights: Any) -> None:
     with warnings.catch_warnings():
         if deleted:  # rows that lost nearly all labels are what was asked for
             warnings.filterwarnings("ignore", message=".*rows rank too few labels")
         try:
-            ranker.fit(X, y)
+            ranker.fit(X, y, **weights)
         except InputError as error:
             raise InputError(
                 f"repeat {fold.repeat}, fold {fold.number} (both from 0): {error}"

@@ -18,6 +18,7 @@ from lrrf_jax._tabular import as_patterns
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError, OutputError
 from lrrf_jax.io import memory
+from lrrf_jax.io._batches import missing_of
 from lrrf_jax.io._pipeline import read_ahead, write_behind
 from lrrf_jax.io._sinks import SINKS
 from lrrf_jax.io.inputs import Source, list_inputs, look_at
@@ -73,6 +74,7 @@ def predict_files(
     resume: bool = False,
     shard: str | tuple[int, int] | None = None,
     overwrite: bool = False,
+    missing_values: str | Sequence[str] | None = None,
     progress: bool | None = False,
     on_failure: Callable[[FailedPart], None] | None = None,
 ) -> PredictionReport:
@@ -97,6 +99,7 @@ def predict_files(
         part_rows=part_rows if in_directory else None,
         shard=chosen,
         budget=memory.Budget(memory_budget, held),
+        missing=missing_of(ranker, missing_values),
     )
     if chosen != WHOLE and overwrite:
         raise OutputTaken(
@@ -146,6 +149,7 @@ def _plan(job: Job, sources: Sequence[Source], format: str | None) -> dict[str, 
             **{name: v if v is None else as_patterns(v) for name, v in columns.items()},
             "format": format or "parquet",
             "part_rows": job.part_rows,
+            "missing_values": list(job.missing),
         },
         "inputs": [source.key for source in sources],
     }

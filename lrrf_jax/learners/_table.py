@@ -38,13 +38,14 @@ def training_table(
     missing: str,
     feature_names: Any = None,
     labels: Any = None,
+    needs_features: bool = True,
 ) -> TrainingTable:
     """Check everything that a user passes to ``fit``.
 
     Rows without a known preference, or of weight 0, are left out; the first kind is warned of.
     """
     require_choice(missing, "missing", ("unknown", "last"))
-    features = as_features(X)
+    features = as_features(X, none_will_do=not needs_features)
     n_rows = len(features)
     names = feature_names if feature_names is not None else column_names(X)
     if names is not None:

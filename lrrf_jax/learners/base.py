@@ -37,6 +37,7 @@ class LabelRanker(BaseEstimator, abc.ABC):
     params_type: ClassVar[type]
     config_type: ClassVar[type]
     accepts_missing_features: ClassVar[bool] = True
+    needs_features: ClassVar[bool] = True
 
     random_state: Any = None
 
@@ -109,6 +110,7 @@ class LabelRanker(BaseEstimator, abc.ABC):
             missing=getattr(self, "missing", "unknown"),
             feature_names=feature_names,
             labels=labels,
+            needs_features=self.needs_features,
         )
         self._require_known(table.features, table.row)
         make_room_for_programs()
@@ -142,7 +144,9 @@ class LabelRanker(BaseEstimator, abc.ABC):
         if "params_" not in self.__dict__:  # what the check would ask, but in no time
             check_is_fitted(self, "params_")
         names = getattr(self, "feature_names_in_", None)
-        features = as_features(X, n_features=self.n_features_in_, names=names)
+        features = as_features(
+            X, n_features=self.n_features_in_, names=names, none_will_do=not self.needs_features
+        )
         self._require_known(features)
         return features
 
@@ -238,6 +242,7 @@ class LabelRanker(BaseEstimator, abc.ABC):
         resume: bool = False,
         shard: str | tuple[int, int] | None = None,
         overwrite: bool = False,
+        missing_values: str | Sequence[str] | None = None,
         progress: bool | None = False,
         on_failure: Callable[[Any], None] | None = None,
     ) -> Any:
@@ -271,6 +276,9 @@ class LabelRanker(BaseEstimator, abc.ABC):
             shared: one shard takes all of one. Shards may run at the same time.
         overwrite : bool
             Replace output that is there already.
+        missing_values : str or sequence of str, optional
+            What cells hold where a value is missing, as in `lrrf_jax.datasets.read`. By default
+            what ``lrrf train`` was told, which the model remembers as ``missing_values_``.
         progress : bool or None
             Show rows a second on stderr; None: where that is a terminal.
         on_failure : callable, optional
@@ -323,6 +331,7 @@ class LabelRanker(BaseEstimator, abc.ABC):
             resume=resume,
             shard=shard,
             overwrite=overwrite,
+            missing_values=missing_values,
             progress=progress,
             on_failure=on_failure,
         )
@@ -344,6 +353,8 @@ class LabelRanker(BaseEstimator, abc.ABC):
             "n_features": self.n_features_in_,
             "extra": self._extra_header(),
         }
+        if hasattr(self, "missing_values_"):  # of cells, as `lrrf train` was told
+            header["missing_values"] = [str(cell) for cell in self.missing_values_]
         model_file.write_model(path, persistence.flatten(self.params_), header)
 
     def _extra_header(self) -> dict[str, Any]:
@@ -363,6 +374,8 @@ class LabelRanker(BaseEstimator, abc.ABC):
             ranker.n_features_in_ = int(header["n_features"])
             ranker._set_fitted(params, config, header["labels"], header["feature_names"])
             ranker._restore_extra(header.get("extra", {}))
+            if "missing_values" in header:
+                ranker.missing_values_ = tuple(map(str, header["missing_values"]))
             problem = ranker._check_params(params)
         except (KeyError, TypeError, ValueError) as error:
             problem = f"{type(error).__name__}: {error}"
