@@ -179,9 +179,16 @@ def is_text(type_: pa.DataType) -> bool:
 
 
 def plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Decode a dictionary (pandas category, polars enum), and bring text to one type."""
+    """Decode dictionaries (pandas category, polars enum) and runs, and bring text to one type."""
     if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
+        value_type = pa.large_string() if is_text(column.type.value_type) else None
+        value_type = value_type or column.type.value_type
+        # Arrow does not cast dictionaries of string views, but their values.
+        chunks = [chunk.dictionary.cast(value_type).take(chunk.indices) for chunk in column.chunks]
+        return plain(pa.chunked_array(chunks, value_type))
+    if pa.types.is_run_end_encoded(column.type):
+        chunks = [pc.run_end_decode(chunk) for chunk in column.chunks]
+        return plain(pa.chunked_array(chunks, column.type.value_type))
     return column.cast(pa.large_string()) if is_text(column.type) else column
 
 

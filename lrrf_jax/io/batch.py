@@ -19,6 +19,7 @@ from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError, OutputError
 from lrrf_jax.io import memory
 from lrrf_jax.io._batches import missing_of
+from lrrf_jax.io._kept_types import require_storable
 from lrrf_jax.io._pipeline import read_ahead, write_behind
 from lrrf_jax.io._sinks import SINKS
 from lrrf_jax.io.inputs import Source, list_inputs, look_at
@@ -114,6 +115,8 @@ def predict_files(
     if in_directory:
         _require_directory(path, len(items))
     sources = [look_at(number, item, job.part_rows) for number, item in enumerate(items)]
+    suffix = "parquet" if in_directory else os.path.splitext(path)[1].lower().lstrip(".")
+    require_storable(sources, keep, format or suffix)
     if not in_directory:
         file = OutputFile(path, format)
         with file.opened(sources, overwrite):

@@ -275,3 +275,24 @@ def test_odd_files_are_refused_with_their_place_by_both_readers(tmp_path, case):
         with pytest.raises(InputError) as caught:
             read(path, features="A*")
         assert fragment in str(caught.value), str(caught.value)
+
+
+def test_categories_views_and_runs_are_read_as_their_values(tmp_path):
+    views = pa.array(["b>a", "a>b"]).cast(pa.string_view())
+    table = pa.table(
+        {
+            "codes": pa.DictionaryArray.from_arrays(pa.array([1, None, 0]), pa.array([2.5, 4.0])),
+            "texts": pa.DictionaryArray.from_arrays(
+                pa.array([0, 1, None], pa.uint8()), pa.array(["7", "?"]).cast(pa.string_view())
+            ),
+            "runs": pa.RunEndEncodedArray.from_arrays(pa.array([2, 3], pa.int16()), [1, 9]),
+            "order": pa.DictionaryArray.from_arrays(pa.array([0, 1, 1], pa.uint32()), views),
+        }
+    )
+    with pa.ipc.new_stream(tmp_path / "t.arrow", table.schema) as writer:
+        writer.write_table(table)
+    data = read(tmp_path / "t.arrow", ranking="order")
+    np.testing.assert_array_equal(data.X, np.float32([[4, 7, 1], [NAN, NAN, 1], [2.5, NAN, 9]]))
+    assert data.y.tolist() == [[2, 1], [1, 2], [1, 2]]
+    ranker = LEARNERS["default"]().fit(data.X, data.y, feature_names=data.feature_names)
+    assert ranker.predict_file(tmp_path / "t.arrow", tmp_path / "r.csv").rows == 3
