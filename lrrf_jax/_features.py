@@ -22,6 +22,7 @@ def as_features(
     *,
     n_features: int | None = None,
     names: Sequence[str] | None = None,
+    none_will_do: bool = False,
 ) -> NDArray:  # float32 (n_samples, n_features), C-contiguous
     """Convert a table of features to float32.
 
@@ -32,6 +33,8 @@ def as_features(
         that a NumPy mask hides.
     n_features, names
         What a fitted model expects; ``n_features`` alone where it was fitted without names.
+    none_will_do : bool
+        Accept rows without features.
 
     Raises
     ------
@@ -51,8 +54,11 @@ def as_features(
             f"X must have two dimensions, (n_samples, n_features); it has shape {table.shape}. "
             "Write one row as X.reshape(1, -1), one feature as X.reshape(-1, 1)."
         )
-    if 0 in table.shape:
-        raise InputError(f"X must have a row and a feature at least; it has shape {table.shape}.")
+    if len(table) == 0 or (table.shape[1] == 0 and not none_will_do):
+        raise InputError(
+            f"X must have a row and a feature at least; it has shape {table.shape}. Of rankings "
+            "without features only the learner 'default', the consensus, can make something."
+        )
     if n_features is not None and table.shape[1] != n_features:
         raise InputError(
             f"X must have the {n_features} features that the model was fitted on; "

@@ -1,11 +1,12 @@
 """What every reader of a table needs: names, numbers and errors that say where the fault is."""
 
+import collections
 import contextlib
 import csv
 import difflib
 import fnmatch
+import functools
 import gzip
-import io
 import os
 import zipfile
 import zlib
@@ -19,7 +20,12 @@ import pyarrow.compute as pc
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError
 
-MISSING = ("", "NaN", "?", "NA")
+# What pandas reads as missing, and what ARFF, MySQL and pandas itself write for it.
+MISSING = (
+    *("", "NaN", "nan", "-NaN", "-nan", "NA", "N/A", "n/a", "#N/A", "#N/A N/A", "#NA", "<NA>"),
+    *("NULL", "null", "None", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN", "?", "\\N", "NaT"),
+)
+DEFAULT = "default"  # in a text that lists such cells, stands for all of these
 DELIMITERS = {".csv": ",", ".csv.gz": ",", ".tsv": "\t", ".tsv.gz": "\t"}
 ARROW_SUFFIXES = (".arrow", ".feather", ".ipc")
 # What the libraries below raise on files that are cut off or altered.
@@ -109,72 +115,16 @@ def open_npz(path: str) -> Iterator[Mapping[str, NDArray]]:
             yield archive
 
 
-def _csv_rows(
-    path: str, delimiter: str, errors: str = "replace"
-) -> Iterator[tuple[int, list[str]]]:
-    """Yield (line, cells) for each row that is not blank; the header comes first."""
-    with io.TextIOWrapper(open_bytes(path), "utf-8-sig", errors, newline="") as lines:
-        reader = csv.reader(lines, delimiter=delimiter)
-        line = 1
-        for cells in reader:
-            if cells:
-                yield line, cells
-            line = reader.line_num + 1
-
-
-def csv_header(path: str, delimiter: str) -> list[str]:
-    """Return the column names of a text table, each of them once."""
-    with reading(path):
-        try:
-            _, names = next(_csv_rows(path, delimiter, "strict"), (0, []))
-        except UnicodeDecodeError as error:
-            raise csv_problem(path, delimiter, error) from error
-    if not names:
-        raise InputError(f"{path}: the file is empty. Write a header line and the rows below it.")
-    return unique_names(path, names)
-
-
 def unique_names(path: str, names: Sequence[str]) -> list[str]:
     """Return the names as a list, or raise InputError where one is there twice."""
-    repeated = sorted({name for name in names if names.count(name) > 1})
+    counts = collections.Counter(names)
+    repeated = sorted(name for name, count in counts.items() if count > 1)
     if repeated:
         raise InputError(
-            f"{path}: column {repeated[0]!r} is there {names.count(repeated[0])} times "
+            f"{path}: column {repeated[0]!r} is there {counts[repeated[0]]} times "
             f"({len(repeated)} names are repeated). Give every column a name of its own."
         )
     return list(names)
-
-
-def csv_line(path: str, delimiter: str, row: int) -> int:
-    """Return the line, from 1, on which data row ``row``, from 0, starts. Cost: one scan."""
-    for number, (line, _) in enumerate(_csv_rows(path, delimiter)):
-        if number == row + 1:
-            return line
-    return row + 2
-
-
-def csv_problem(path: str, delimiter: str, error: Exception) -> InputError:
-    """Scan a text table that could not be parsed for the first fault, and describe it."""
-    with open_bytes(path) as binary:
-        for line, content in enumerate(binary, 1):
-            try:
-                content.decode("utf-8")
-            except UnicodeDecodeError:
-                return InputError(
-                    f"{path}: line {line} is not UTF-8 text. Save the file in the UTF-8 encoding."
-                )
-    rows = _csv_rows(path, delimiter)
-    width = len(next(rows, (1, []))[1])
-    n_rows = 0
-    for n_rows, (line, cells) in enumerate(rows, 1):  # noqa: B007
-        if len(cells) != width:
-            return InputError(
-                f"{path}: row {n_rows} (line {line}) has {len(cells)} cells, the header has "
-                f"{width}. Give every row one cell a column, empty where a value is missing."
-            )
-    if n_rows == 0:
-        return no_rows(path)
-    return InputError(f"{path}: cannot be read as a table ({str(error).splitlines()[0]}).")
 
 
 def no_rows(path: str) -> InputError:
@@ -200,9 +150,10 @@ def match_columns(
     ['A1', 'A2', 'A10']
     """
     chosen: dict[str, None] = {}
-    for pattern in [patterns] if patterns in names else as_patterns(patterns):
-        exact = [name for name in names if name == pattern]
-        found = exact or [name for name in names if fnmatch.fnmatchcase(name, str(pattern))]
+    known = set(names)
+    whole = isinstance(patterns, str) and patterns in known
+    for pattern in [patterns] if whole else as_patterns(patterns):
+        found = [pattern] if pattern in known else fnmatch_names(names, str(pattern))
         if not found:
             raise InputError(
                 f"{path}: {argument} asks for {pattern!r}, which no column is called or matches. "
@@ -210,6 +161,11 @@ def match_columns(
             )
         chosen.update(dict.fromkeys(found))
     return list(chosen)
+
+
+def fnmatch_names(names: Sequence[str], pattern: str) -> list[str]:
+    """Return the names that a shell glob matches; upper and lower case differ."""
+    return [name for name in names if fnmatch.fnmatchcase(name, pattern)]
 
 
 def resembling(name: str, names: Sequence[str]) -> str:
@@ -228,16 +184,64 @@ def is_text(type_: pa.DataType) -> bool:
 
 
 def plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Decode a dictionary (pandas category, polars enum), and bring text to one type."""
+    """Decode dictionaries (pandas category, polars enum) and runs, and bring text to one type."""
     if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
+        value_type = pa.large_string() if is_text(column.type.value_type) else None
+        value_type = value_type or column.type.value_type
+        # Arrow does not cast dictionaries of string views, but their values.
+        chunks = [chunk.dictionary.cast(value_type).take(chunk.indices) for chunk in column.chunks]
+        return plain(pa.chunked_array(chunks, value_type))
+    if pa.types.is_run_end_encoded(column.type):
+        chunks = [pc.run_end_decode(chunk) for chunk in column.chunks]
+        return plain(pa.chunked_array(chunks, column.type.value_type))
     return column.cast(pa.large_string()) if is_text(column.type) else column
+
+
+def as_missing(missing: str | Sequence[str]) -> tuple[str, ...]:
+    """List the cells that say "missing": a text is split at commas, a sequence is taken as it is.
+
+    >>> as_missing("-9, x"), len(as_missing("default,-9")) == len(MISSING) + 1
+    (('-9', 'x'), True)
+    """
+    if not isinstance(missing, str):
+        cells = list(missing)
+        if not all(isinstance(cell, str) for cell in cells):
+            raise InputError(f"missing values must be texts such as 'NA' or '-9'; got {cells}.")
+        return tuple(cells)
+    found: list[str] = []
+    for cell in map(str.strip, missing.split(",")):
+        found += MISSING if cell == DEFAULT else [cell]
+    return tuple(dict.fromkeys(found))
+
+
+@functools.lru_cache(8)
+def _missing_numbers(missing: tuple[str, ...]) -> tuple[float, ...]:
+    """Those of the cells that are numbers: they mean the value, however it is written."""
+    values = []
+    for cell in missing:
+        with contextlib.suppress(ValueError):
+            values.append(float(cell))
+    return tuple(value for value in values if np.isfinite(value))
+
+
+def without_missing(values: NDArray, missing: Sequence[str]) -> NDArray:
+    """Return numbers with NaN in place of those that say "missing", such as -9."""
+    coded = _missing_numbers(tuple(missing))
+    if not coded:
+        return values
+    floats = values if values.dtype.kind == "f" else values.astype(np.float64)
+    return np.where(np.isin(values, np.asarray(coded).astype(floats.dtype)), np.nan, floats)
+
+
+@functools.lru_cache(8)  # tables may have 100,000 columns
+def _value_set(missing: tuple[str, ...], type_: pa.DataType) -> pa.Array:
+    return pa.array(list(missing), type_)
 
 
 def trimmed_text(column: pa.ChunkedArray, missing: Sequence[str]) -> pa.ChunkedArray:
     """Trim text and make the cells that say "missing" null."""
     column = pc.utf8_trim_whitespace(column)
-    is_missing = pc.is_in(column, value_set=pa.array(list(missing), column.type))
+    is_missing = pc.is_in(column, value_set=_value_set(tuple(missing), column.type))
     return pc.if_else(is_missing, pa.scalar(None, column.type), column)
 
 
@@ -266,7 +270,7 @@ def numbers(column: pa.ChunkedArray, name: str, rows: Rows, missing: Sequence[st
         if pa.types.is_boolean(type_):
             column = column.cast(pa.uint8())
         column = column.cast(pa.float64(), safe=False)
-    return pc.fill_null(column, float("nan")).to_numpy()
+    return without_missing(pc.fill_null(column, float("nan")).to_numpy(), missing)
 
 
 def _parsed(text: pa.ChunkedArray, name: str, rows: Rows) -> pa.ChunkedArray:
@@ -285,7 +289,8 @@ def _parsed(text: pa.ChunkedArray, name: str, rows: Rows) -> pa.ChunkedArray:
         raise InputError(
             f"{rows.path}: column {name!r} must hold numbers; {rows.at(low)} holds "
             f"{text[low].as_py()!r}. Correct the cell, leave it empty where the value is "
-            "missing, or name the columns to use with features= (--features)."
+            "missing, say which cells mean that with missing= (--missing-values), or leave the "
+            "column out with exclude= (--exclude)."
         ) from None
 
 

@@ -5,6 +5,8 @@ way out. Features are checked in :mod:`lrrf_jax._features`, rankings in
 :mod:`lrrf_jax.rankings.validation`, files by their readers.
 """
 
+import errno
+import os
 from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any
 
@@ -17,8 +19,50 @@ class InputError(ValueError):
     """Data or a parameter that cannot be used as it is; the message says what to change."""
 
 
+class OutputError(InputError):
+    """The output cannot be written: the disk is full, read-only, or not ours to write."""
+
+
 class ModelFileError(ValueError):
     """A model file that is damaged, altered, or written by a newer version."""
+
+
+# What the system says where it takes no more output.
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
+
+
+def is_no_room(error: BaseException) -> bool:
+    """Tell whether an error says that the disk is full or read-only."""
+    return isinstance(error, OSError) and error.errno in _NO_ROOM
+
+
+def unwritable(path: str, error: OSError | str) -> OutputError:
+    """Return the error for a file that the system refuses to write."""
+    reason = error if isinstance(error, str) else error.strerror or error
+    return OutputError(
+        f"{path}: cannot be written ({reason}). Free space, or choose a directory that can be "
+        "written."
+    )
+
+
+def require_output_place(path: str) -> None:
+    """Raise InputError where no file can be put in place as ``path``; costs nothing.
+
+    Output is written beside its place and moved there when it is whole, which would replace a
+    pipe or a device, ``/dev/null`` say, by a file.
+    """
+    folder = os.path.dirname(path) or "."
+    if os.path.isdir(path):
+        raise InputError(f"{path}: is a directory. Name a file in it.")
+    if os.path.exists(path) and not os.path.isfile(path) or path.startswith("/dev/fd/"):
+        raise InputError(
+            f"{path}: is a pipe or a device, and output is a file that appears when it is whole. "
+            "Name a file, and hand it on when the command has ended, for example with cat."
+        )
+    if not os.path.isdir(folder):
+        raise InputError(f"{path}: there is no directory {folder!r}. Make it first.")
+    if not os.access(folder, os.W_OK):
+        raise unwritable(path, "the directory is read-only")
 
 
 def as_names(names: Any, count: int, what: str, argument: str) -> list[str]:

@@ -20,7 +20,7 @@ import numpy as np
 from lrrf_jax import _safetensors
 from lrrf_jax._files import replacing
 from lrrf_jax._typing import NDArray
-from lrrf_jax._validation import InputError, ModelFileError
+from lrrf_jax._validation import InputError, ModelFileError, require_output_place, unwritable
 
 # 1: forests as flat arrays. 2: forests node by node; an entry of "extra" may be null.
 FORMAT_VERSION = 2
@@ -48,8 +48,8 @@ def write_model(
     Raises
     ------
     InputError
-        Where the file cannot be written, an array does not hold numbers, or the header holds
-        what JSON cannot; nothing is left behind.
+        Where an array does not hold numbers, or the header holds what JSON cannot; its subclass
+        OutputError where the file cannot be written. Nothing is left behind.
 
     Examples
     --------
@@ -63,11 +63,7 @@ def write_model(
     >>> folder.cleanup()
     """
     target = os.fsdecode(path)
-    folder = os.path.dirname(target)
-    if os.path.isdir(target):
-        raise InputError(f"{target}: is a directory. Name a file in it.")
-    if not os.path.isdir(folder or "."):
-        raise InputError(f"{target}: there is no directory {folder!r}. Make it first.")
+    require_output_place(target)
     stored = {key: _storable(target, key, array) for key, array in arrays.items()}
     document = _document(target, stored, header)
     try:
@@ -78,10 +74,7 @@ def write_model(
             f"{target}: the model cannot be saved ({error}). Use shorter names, or fewer features."
         ) from error
     except OSError as error:
-        raise InputError(
-            f"{target}: cannot be written ({error.strerror or error}). Free space, or choose a "
-            "directory that can be written."
-        ) from error
+        raise unwritable(target, error) from error
 
 
 def read_model(

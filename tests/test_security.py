@@ -18,7 +18,7 @@ import pytest
 import lrrf_jax
 from lrrf_jax import InputError, use_compilation_cache
 from lrrf_jax.cli import main
-from lrrf_jax.cli._terminal import printable
+from lrrf_jax.cli._streams import printable
 from lrrf_jax.datasets import read
 from lrrf_jax.io.batch import predict_files
 from lrrf_jax.io.manifest import read_manifest

@@ -11,6 +11,7 @@ code  meaning
 3     bad input data
 4     bad model file
 5     some parts failed, the rest is done
+6     output cannot be written: the disk is full, or read-only
 130   interrupted
 ====  ==========================================================
 """
@@ -27,8 +28,7 @@ from typing import Annotated, Any
 
 import typer
 
-from lrrf_jax.cli import benchmark, datasets, evaluate, inspect, predict, train
-from lrrf_jax.cli._terminal import say
+from lrrf_jax.cli import _streams, benchmark, datasets, evaluate, inspect, predict, train
 
 INTERRUPTED = 130
 
@@ -84,7 +84,7 @@ def options(
 
     \b
     Exit codes: 0 done, 2 usage, 3 bad input data, 4 bad model file, 5 some parts failed and
-    the rest is done, 130 interrupted, 1 anything else.
+    the rest is done, 6 output cannot be written, 130 interrupted, 1 anything else.
     """  # noqa: D301 (typer reads the backspace as: do not rewrap)
     ctx.ensure_object(dict)["debug"] = debug
 
@@ -122,7 +122,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _interrupted(*, leave: bool) -> int:
-    typer.echo("error: interrupted; nothing unfinished was left behind.", err=True)
+    _streams.say("error: interrupted; nothing unfinished was left behind.")
     if leave:
         # Threads of XLA may be computing still, and can crash an interpreter that is taken down.
         with contextlib.suppress(OSError):
@@ -134,14 +134,25 @@ def _interrupted(*, leave: bool) -> int:
 
 def _told(error: Exception, *, debug: bool) -> int:
     """Write one line on an error, and return the exit code for it."""
-    from lrrf_jax._validation import InputError, ModelFileError
+    from lrrf_jax._validation import (
+        InputError,
+        ModelFileError,
+        OutputError,
+        is_no_room,
+        unwritable,
+    )
 
+    if isinstance(error, OSError) and is_no_room(error):
+        _streams.drop_stdout()
+        error = unwritable(error.filename or "standard output", error)
     if isinstance(error, InputError | ModelFileError):
-        say(f"error: {error}")
-        return 4 if isinstance(error, ModelFileError) else 3
+        _streams.say(f"error: {error}")
+        return (
+            4 if isinstance(error, ModelFileError) else 6 if isinstance(error, OutputError) else 3
+        )
     reason = (str(error).strip().splitlines() or ["no message"])[0]
     hint = "" if debug else " Run `lrrf --debug ...` to see the traceback."
-    say(f"error: unexpected {type(error).__name__}: {reason.rstrip('.')}.{hint}")
+    _streams.say(f"error: unexpected {type(error).__name__}: {reason.rstrip('.')}.{hint}")
     return 1
 
 
@@ -166,7 +177,7 @@ def _signals_that_exit() -> Iterator[None]:
 @contextlib.contextmanager
 def _short_warnings() -> Iterator[None]:
     def show(message: Any, *_: Any, **__: Any) -> None:
-        say(f"warning: {message}")
+        _streams.say(f"warning: {message}")
 
     with warnings.catch_warnings():
         warnings.showwarning = show

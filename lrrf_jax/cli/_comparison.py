@@ -63,7 +63,8 @@ def compare_sources(
             table = _learners.read_data(source, reading)
             _require_usable(table, options)
             name = _name_in_results(source, table)
-            tables[name], names[name] = (table.X, _named_rankings(table)), source
+            tables[name] = (table.X, _named_rankings(table), table.sample_weight)
+            names[name] = source
             shapes[source] = len(table.X), table.X.shape[1], table.y.shape[1]
     if not tables:
         return Comparison([], shapes)
@@ -140,7 +141,9 @@ def _require_usable(table: Any, options: dict[str, Any]) -> None:
     from lrrf_jax._validation import require_integer
     from lrrf_jax.evaluation.protocol import as_table
 
-    require_integer(options["folds"], "folds", 2, as_table(table.X, table.y).n_samples)
+    require_integer(
+        options["folds"], "folds", 2, as_table(table.X, table.y, table.sample_weight).n_samples
+    )
 
 
 def _named_rankings(table: Any) -> Any:
@@ -157,7 +160,8 @@ def _name_in_results(source: str, table: Any) -> str:
     if source.startswith((_learners.BUILTIN, _learners.KEBI)):
         return source
     digest = hashlib.sha256()
-    for array in (table.X, table.y):
+    weight = () if table.sample_weight is None else (table.sample_weight,)
+    for array in (table.X, table.y, *weight):
         digest.update(str(array.shape).encode())
         digest.update(np.ascontiguousarray(array, np.float64).tobytes())
     return f"{source}{_MARK}{digest.hexdigest()[:12]}"

@@ -1,7 +1,7 @@
 """What is typed about learners and data -> estimators and tables."""
 
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import typer
@@ -21,6 +21,21 @@ class Reading(NamedTuple):
     ranking: str | None = None
     convention: Convention = Convention.positions
     close_gaps: bool = False
+    exclude: str | None = None
+    missing_values: str | Sequence[str] | None = None
+    label_names: list[str] | None = None
+
+    def arguments(self) -> dict[str, Any]:
+        """Return the arguments of `datasets.read` that were typed."""
+        typed = self._asdict()
+        names = typed.pop("label_names")
+        # One text is split at commas, as --features is; repeated options are whole names.
+        typed["label_names"] = names[0] if names and len(names) == 1 else names
+        typed["missing"] = typed.pop("missing_values")
+        for name in ("exclude", "missing", "label_names"):
+            if typed[name] is None:
+                del typed[name]
+        return typed
 
 
 def read_data(source: str, reading: Reading) -> Any:  # LabelRankingData
@@ -28,11 +43,11 @@ def read_data(source: str, reading: Reading) -> Any:  # LabelRankingData
     from lrrf_jax import datasets
 
     if not source.startswith((BUILTIN, KEBI)):
-        return datasets.read(source, **reading._asdict())
-    if reading != Reading():
+        return datasets.read(source, **reading.arguments())
+    if reading._replace(missing_values=None) != Reading():
         raise typer.BadParameter(
-            f"{source} has fixed columns. Leave --features, --labels, --ranking, --convention "
-            "and --close-gaps out."
+            f"{source} has fixed columns. Leave --features, --labels, --ranking, --convention, "
+            "--close-gaps, --exclude, --missing-values and --label-names out."
         )
     if source.startswith(KEBI):
         return datasets.fetch_kebi(source.removeprefix(KEBI))
@@ -43,13 +58,14 @@ def select_features(source: str, data: Any, names: list[str] | None) -> Any:  # 
     """Put the features in the order of the model, by name where it has names."""
     if names is None:
         return data
-    lacking = [name for name in names if name not in data.feature_names]
+    at = {name: column for column, name in enumerate(data.feature_names)}
+    lacking = [name for name in names if name not in at]
     if lacking:
         raise InputError(
             f"{source}: {len(lacking)} of the {len(names)} features of the model are not there: "
             f"{', '.join(map(repr, lacking[:10]))}. Rename the columns."
         )
-    columns = [data.feature_names.index(name) for name in names]
+    columns = [at[name] for name in names]
     return data._replace(X=data.X[:, columns], feature_names=tuple(names))
 
 

@@ -27,6 +27,8 @@ def scores_of(ranker: Any, source: str, reading: Any) -> dict[str, Any]:
     by_name = reading.features is None
     if by_name and suffix_of(source) in TABLE_SUFFIXES:
         reading = reading._replace(features=names)
+    if reading.missing_values is None:
+        reading = reading._replace(missing_values=getattr(ranker, "missing_values_", None))
     table = _learners.read_data(source, reading)
     if by_name:
         table = _learners.select_features(source, table, names)
@@ -45,5 +47,8 @@ def scores_of(ranker: Any, source: str, reading: Any) -> dict[str, Any]:
     return {
         "rows": len(truth),
         "rows_scored": int((~np.isnan(taus)).sum()),
-        **{name: float(getattr(metrics, name)(truth, predicted)) for name in METRICS},
+        **{
+            name: float(getattr(metrics, name)(truth, predicted, table.sample_weight))
+            for name in METRICS
+        },
     }

@@ -75,6 +75,31 @@ CloseGaps = Annotated[
         "--close-gaps", help="Accept positions with gaps and close them: 2, 5, 9 is 1, 2, 3."
     ),
 ]
+Exclude = Annotated[
+    str | None,
+    typer.Option(
+        metavar="GLOB",
+        help="Columns that are neither features nor labels, such as an id: names or globs, "
+        "joined by commas.",
+    ),
+]
+MissingValues = Annotated[
+    str | None,
+    typer.Option(
+        metavar="CELLS",
+        help="What cells hold where a value is missing, joined by commas; 'default' stands for "
+        "the usual ones, as in default,-9.  [default: an empty cell, NA, NULL, NaN, ?, ...]",
+    ),
+]
+LabelNames = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--label-names",
+        metavar="NAMES",
+        help="All labels that a text column names, joined by commas (or repeat the option, with "
+        "one whole name each): needed where names hold = ~ < | or {, or are called NA.",
+    ),
+]
 Settings = Annotated[
     list[str] | None,
     typer.Option(

@@ -2,7 +2,6 @@
 
 import contextlib
 import ctypes
-import json
 import os
 import sys
 from collections.abc import Iterator
@@ -10,8 +9,10 @@ from typing import Any
 
 import typer
 
-from lrrf_jax._validation import InputError
-from lrrf_jax.cli._terminal import say, tell
+from lrrf_jax._validation import InputError, OutputError
+from lrrf_jax.cli._streams import print_json as print_json
+from lrrf_jax.cli._streams import say as say
+from lrrf_jax.cli._streams import show as show
 
 _M_ARENA_MAX = -8  # of malloc.h
 
@@ -25,11 +26,6 @@ def share_one_heap() -> None:
     if sys.platform == "linux" and "MALLOC_ARENA_MAX" not in os.environ:
         with contextlib.suppress(AttributeError, OSError):
             ctypes.CDLL(None).mallopt(_M_ARENA_MAX, 1)
-
-
-def print_json(document: Any) -> None:
-    """Write the one JSON document of a command to stdout."""
-    tell(json.dumps(document, indent=2, allow_nan=False))
 
 
 def progress(total: int | None, unit: str) -> Any:
@@ -48,17 +44,6 @@ def naming(source: str) -> Iterator[None]:
         if source in str(error):
             raise
         raise InputError(f"{source}: {error}") from error
-
-
-def require_place(path: str) -> None:
-    """Raise InputError where no file can be written under ``path``; costs nothing."""
-    folder = os.path.dirname(path)
-    if os.path.isdir(path):
-        raise InputError(f"{path}: is a directory. Name a file in it.")
-    if not os.path.isdir(folder or "."):
-        raise InputError(f"{path}: there is no directory {folder!r}. Make it first.")
-    if not os.access(folder or ".", os.W_OK):
-        raise InputError(f"{path}: the directory cannot be written. Choose another one.")
 
 
 def draw_without_window() -> None:
@@ -86,7 +71,7 @@ class Failures:
         """Note the failure of a part and tell it at once; a single part fails as a whole."""
         try:
             yield
-        except (typer.Exit, typer.BadParameter):
+        except (typer.Exit, typer.BadParameter, OutputError):  # the others cannot go on either
             raise
         except Exception as error:
             if n_parts == 1:

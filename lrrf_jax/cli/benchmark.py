@@ -36,10 +36,10 @@ def benchmark(
         def done(document: dict[str, Any], cell: str) -> None:
             bar.update()
             if not json:
-                typer.echo("\n".join([cell, *report.lines(document["cells"][-1]), ""]))
+                _runtime.show("\n".join([cell, *report.lines(document["cells"][-1]), ""]))
 
         document = measure(plan, on_cell=done)
     if json:
         _runtime.print_json(document)
         return
-    typer.echo(report.summary(document))
+    _runtime.show(report.summary(document))

@@ -1,6 +1,7 @@
 """``lrrf evaluate``."""
 
 import enum
+import os
 import sys
 from typing import Annotated, Any
 
@@ -86,6 +87,9 @@ def evaluate(
     ranking: _options.Ranking = None,
     convention: _options.HowToRead = _options.Convention.positions,
     close_gaps: _options.CloseGaps = False,
+    exclude: _options.Exclude = None,
+    missing_values: _options.MissingValues = None,
+    label_names: _options.LabelNames = None,
     json: _options.AsJson = False,
     no_compilation_cache: _options.NoCache = False,
 ) -> None:
@@ -104,7 +108,10 @@ def evaluate(
     """  # noqa: D301 (typer reads the backspace as: do not rewrap)
     from lrrf_jax.cli import _comparison, _learners, _runtime
 
-    reading = _learners.Reading(features, labels, ranking, convention, close_gaps)
+    label_names = label_names or None  # an empty list, where the option is not given
+    reading = _learners.Reading(
+        features, labels, ranking, convention, close_gaps, exclude, missing_values, label_names
+    )
     sources = list(dict.fromkeys(data))
     failures = _runtime.Failures()
     if model is not None:
@@ -164,10 +171,12 @@ def _require_no_options_of_cross_validation(ctx: typer.Context) -> None:
 
 def _require_places(sources: list[str], results: str | None, report: str | None) -> None:
     """Refuse, before anything runs, outputs that cannot be written or would destroy an input."""
+    from lrrf_jax._validation import require_output_place
     from lrrf_jax.cli import _runtime
 
-    if report is not None:
-        _runtime.require_place(report)
+    for path in (report, results):
+        if path is not None and (path is report or os.path.exists(path)):
+            require_output_place(path)
     taken = {source: "an input" for source in sources}
     for option, path in (("--results", results), ("--report", report)):
         for other, what in taken.items():
@@ -200,8 +209,7 @@ def _show(document: dict[str, Any], failures: Any, json: bool, table: Any) -> No
         failed = [{"data": source, "error": text} for source, text in failures.messages.items()]
         _runtime.print_json({**document, "failed": failed})
     elif document["results"]:
-        for line in _aligned(table(document["results"])):
-            _runtime.tell(line)
+        _runtime.show("\n".join(_aligned(table(document["results"]))))
 
 
 def _learner_rows(results: list[dict[str, Any]]) -> list[list[str]]:

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from lrrf_jax.cli import _options, _terminal
+from lrrf_jax.cli import _options, _streams
 
 
 def inspect(
@@ -27,8 +27,8 @@ def inspect(
     if json:
         _runtime.print_json(facts)
         return
-    for line in _lines(facts):
-        _terminal.tell(_terminal.printable(line, keep=""))
+    # A line each, whatever the names hold.
+    _runtime.show("\n".join(_streams.printable(line, keep="") for line in _lines(facts)))
 
 
 def _facts(path: str, header: dict[str, Any], ranker: Any) -> dict[str, Any]:

@@ -54,6 +54,14 @@ def predict(
             help="Feature columns: names or globs, in file order. Default: as in training.",
         ),
     ] = None,
+    missing_values: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CELLS",
+            help="What cells hold where a value is missing, joined by commas. Default: as in "
+            "training.",
+        ),
+    ] = None,
     memory_budget: Annotated[
         int | None,
         typer.Option(
@@ -147,6 +155,7 @@ def predict(
             resume=resume,
             shard=shard,
             overwrite=overwrite,
+            missing_values=missing_values,
             progress=None,
             on_failure=tell_failure,
         )

@@ -3,12 +3,15 @@
 import inspect
 import os
 import time
-from typing import Annotated
+from collections.abc import Sequence
+from typing import Annotated, Any
 
 import typer
 
 from lrrf_jax._compilation_cache import use_compilation_cache
 from lrrf_jax.cli import _options
+
+_MOST_NAMES = 12  # told in a line
 
 
 def train(
@@ -24,6 +27,9 @@ def train(
     ranking: _options.Ranking = None,
     convention: _options.HowToRead = _options.Convention.positions,
     close_gaps: _options.CloseGaps = False,
+    exclude: _options.Exclude = None,
+    missing_values: _options.MissingValues = None,
+    label_names: _options.LabelNames = None,
     learner: Annotated[str, typer.Option(metavar="NAME", help="The algorithm.")] = "lr-rf",
     set_: _options.Settings = None,
     seed: _options.Seed = 0,
@@ -49,7 +55,8 @@ def train(
     DATA is .csv, .tsv (also .gz), .parquet, .arrow, .feather, .npy, .npz or .xarff; a model
     that is there already is replaced.
     """  # noqa: D301 (typer reads the backspace as: do not rewrap)
-    from lrrf_jax._validation import InputError
+    from lrrf_jax._tabular import as_missing
+    from lrrf_jax._validation import InputError, OutputError, require_output_place
     from lrrf_jax.cli import _learners, _runtime
 
     names = _learners.learner_names(learner)
@@ -62,26 +69,33 @@ def train(
         raise typer.BadParameter(f"{name} keeps no checkpoints.", param_hint="--checkpoint")
     if "random_state" in params and params["random_state"] is None:
         ranker.set_params(random_state=seed)
-    _runtime.require_place(model)
+    require_output_place(model)
     if _runtime.same_file(data, model):
         raise typer.BadParameter(
             f"{model} is the input; choose another path.", param_hint="--model"
         )
     started = time.perf_counter()
-    reading = _learners.Reading(features, labels, ranking, convention, close_gaps)
+    label_names = label_names or None  # an empty list, where the option is not given
+    reading = _learners.Reading(
+        features, labels, ranking, convention, close_gaps, exclude, missing_values, label_names
+    )
     table = _learners.read_data(data, reading)
     read = time.perf_counter()
+    _tell_columns(table)
     if not no_compilation_cache:
         use_compilation_cache()
     try:
         columns = {"feature_names": table.feature_names, "labels": table.labels}
-        ranker.fit(table.X, table.y, **columns, **options)
+        ranker.fit(table.X, table.y, table.sample_weight, **columns, **options)
     except InputError as error:
         # What the learner says of a parameter begins with its name, and is not about the data.
-        if str(error).split(maxsplit=1)[0] in {*params, *options}:
+        about_parameter = str(error).split(maxsplit=1)[0] in {*params, *options}
+        if about_parameter or isinstance(error, OutputError):
             raise
         raise InputError(f"{data}: {error}") from error
     fitted = time.perf_counter()
+    if missing_values is not None:  # tables to rank are read as this one was
+        ranker.missing_values_ = as_missing(missing_values)
     ranker.save(model)
     seconds = {"read": read - started, "fit": fitted - read, "save": time.perf_counter() - fitted}
     _runtime.say(
@@ -97,8 +111,30 @@ def train(
                 "rows": len(table.X),
                 "features": list(table.feature_names),
                 "labels": list(table.labels),
+                "ignored": list(table.ignored),
+                "weighted": table.sample_weight is not None,
                 "learner": name,
                 "params": ranker.get_params(),
                 "seconds": seconds,
             }
         )
+
+
+def _tell_columns(table: Any) -> None:
+    """Say, before the work begins, what was taken for what."""
+    from lrrf_jax.cli import _runtime
+
+    _runtime.say(f"features ({len(table.feature_names)}): {_shortened(table.feature_names)}")
+    _runtime.say(f"labels ({len(table.labels)}): {_shortened(table.labels)}")
+    if table.ignored:
+        _runtime.say(f"ignored ({len(table.ignored)}): {_shortened(table.ignored)}")
+    if table.sample_weight is not None:
+        total = f"{table.sample_weight.sum():g}"
+        _runtime.say(f"weights: of the file, {total} in all")
+
+
+def _shortened(names: Sequence[str]) -> str:
+    """List names, those in the middle of a long list left out."""
+    if len(names) > _MOST_NAMES:
+        names = [*names[: _MOST_NAMES - 2], "...", names[-1]]
+    return ", ".join(names) or "none"

@@ -5,30 +5,32 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from lrrf_jax._tabular import Rows, finite_features, no_rows, open_npz, reading
+from lrrf_jax._tabular import (
+    Rows,
+    finite_features,
+    match_columns,
+    no_rows,
+    open_npz,
+    reading,
+    without_missing,
+)
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError
 from lrrf_jax.datasets._rankings import rankings_from_cells
+from lrrf_jax.datasets._reading import Reading
 from lrrf_jax.datasets.container import LabelRankingData
 
 _RANGE = re.compile(r"(-?\d*):(-?\d*)")
 _END = re.compile(r"(first|last):(\d+)")
 
 
-def read_npy(
-    path: str,
-    *,
-    name: str,
-    features: str | Sequence[str] | None,
-    labels: str | Sequence[str] | None,
-    convention: str,
-    close_gaps: bool,
-) -> LabelRankingData:
+def read_npy(path: str, name: str, how: Reading) -> LabelRankingData:
     """Read a 2-D array whose columns are features and labels; see `read`.
 
     ``labels`` and ``features`` are column ranges: ``"last:4"``, ``"first:2"``, or a slice of
     columns counted from 0, such as ``"-4:"``. The features are all other columns by default.
     """
+    features, labels = how.features, how.labels
     with reading(path):
         table = np.lib.format.open_memmap(path, mode="r")
     _require_numbers(path, table, "the array")
@@ -48,10 +50,10 @@ def read_npy(
                 f"({len(both)} columns are). Narrow features= or labels=."
             )
     arrays = {"X": table[:, in_features], "y": table[:, in_labels]}
-    return _from_arrays(path, arrays, name, convention, close_gaps)
+    return _from_arrays(path, arrays, name, how)
 
 
-def read_npz(path: str, *, name: str, convention: str, close_gaps: bool) -> LabelRankingData:
+def read_npz(path: str, name: str, how: Reading) -> LabelRankingData:
     """Read ``X`` and ``y``, and ``feature_names`` and ``labels`` if there; see `read`."""
     with reading(path), open_npz(path) as archive:
         lacking = [key for key in ("X", "y") if key not in archive]
@@ -62,7 +64,7 @@ def read_npz(path: str, *, name: str, convention: str, close_gaps: bool) -> Labe
             )
         keys = ("X", "y", "feature_names", "labels")
         arrays = {key: archive[key] for key in keys if key in archive}
-    return _from_arrays(path, arrays, name, convention, close_gaps)
+    return _from_arrays(path, arrays, name, how)
 
 
 def column_range(path: str, spec: str | Sequence[str], n_columns: int, argument: str) -> list[int]:
@@ -102,7 +104,7 @@ def _require_numbers(path: str, array: NDArray, what: str) -> None:
 
 
 def _from_arrays(
-    path: str, arrays: Mapping[str, NDArray], name: str, convention: str, close_gaps: bool
+    path: str, arrays: Mapping[str, NDArray], name: str, how: Reading
 ) -> LabelRankingData:
     raw, ranked = arrays["X"], arrays["y"]
     _require_numbers(path, raw, "array 'X'")
@@ -121,12 +123,22 @@ def _from_arrays(
     features = _names(path, arrays, "feature_names", raw.shape[1], "A")
     labels = _names(path, arrays, "labels", ranked.shape[1], "L")
     rows = Rows(path)
-    X = np.empty(raw.shape, np.float32)
-    for j, feature in enumerate(features):
-        X[:, j] = finite_features(raw[:, j].astype(np.float64), feature, rows)
-    cells = ranked.astype(np.float64)
+    left_out = set(match_columns(path, features, how.exclude, "exclude")) if how.exclude else set()
+    kept = [j for j, feature in enumerate(features) if feature not in left_out]
+    if not kept:
+        raise InputError(f"{path}: no feature column is left beside those of exclude=.")
+    X = np.empty((len(raw), len(kept)), np.float32)
+    for column, j in enumerate(kept):
+        values = without_missing(raw[:, j].astype(np.float64), how.missing)
+        X[:, column] = finite_features(values, features[j], rows)
+    cells = without_missing(ranked.astype(np.float64), how.missing)
     return LabelRankingData(
-        X, rankings_from_cells(cells, labels, rows, convention, close_gaps), features, labels, name
+        X,
+        rankings_from_cells(cells, labels, rows, how),
+        tuple(features[j] for j in kept),
+        labels,
+        name,
+        ignored=tuple(feature for feature in features if feature in left_out),
     )
 
 

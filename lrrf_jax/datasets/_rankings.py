@@ -1,35 +1,27 @@
 """Cells of a file -> checked positions, with messages that name the row of the file."""
 
 import re
+import warnings
 from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lrrf_jax._tabular import Rows, is_text, numbers, plain, trimmed_text
+from lrrf_jax._tabular import MISSING, Rows, is_text, numbers, plain, trimmed_text
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError
+from lrrf_jax.datasets._reading import Reading
 from lrrf_jax.rankings import densify, rankings_from_scores, rankings_from_strings
 
-CONVENTIONS = ("positions", "orderings", "scores")
 _INDEX = re.compile(r"[+-]?\d+(\.0*)?")  # pandas writes 2.0 where a column has empty cells
-
-
-def check_convention(convention: str) -> None:
-    """Raise InputError unless ``convention`` is one that the readers know."""
-    if convention not in CONVENTIONS:
-        raise InputError(f"convention must be one of {CONVENTIONS}; it is {convention!r}.")
 
 
 def rankings_from_table(
     table: pa.Table,
     names: Sequence[str],
     rows: Rows,
-    *,
-    convention: str,
-    missing: Sequence[str],
-    close_gaps: bool,
+    how: Reading,
 ) -> tuple[NDArray, tuple[str, ...]]:
     """Read the label columns ``names`` of a table.
 
@@ -40,21 +32,31 @@ def rankings_from_table(
     labels : tuple of str
         The columns, or the names in the cells where ``convention="orderings"`` meets names.
     """
-    if convention == "orderings":
-        return _from_orderings(table, names, rows, missing)
-    cells = np.column_stack([numbers(table[name], name, rows, missing) for name in names])
-    return rankings_from_cells(cells, names, rows, convention, close_gaps), tuple(names)
+    if how.convention == "orderings":
+        return _from_orderings(table, names, rows, how)
+    if how.label_names is not None:
+        raise InputError(
+            f"{rows.path}: label_names= (--label-names) is for rankings that name their labels; "
+            "label columns are called like theirs. Leave it out, or rename the columns."
+        )
+    cells = _numbers(table, names, rows, how.missing)
+    return rankings_from_cells(cells, names, rows, how), tuple(names)
+
+
+def _numbers(
+    table: pa.Table, names: Sequence[str], rows: Rows, missing: Sequence[str]
+) -> NDArray:  # float (n_samples, len(names))
+    return np.column_stack([numbers(table[name], name, rows, missing) for name in names])
 
 
 def rankings_from_cells(
     cells: NDArray,  # float (n_samples, n_labels)
     names: Sequence[str],
     rows: Rows,
-    convention: str,
-    close_gaps: bool,
+    how: Reading,
 ) -> NDArray:  # float32 (n_samples, n_labels)
     """Read numbers by the convention; the cost is one sort a row."""
-    if convention == "orderings":
+    if how.convention == "orderings":
         return _from_indices(cells, len(names), rows)
     empty = np.isnan(cells).all(axis=0)
     if empty.any():
@@ -62,10 +64,10 @@ def rankings_from_cells(
             f"{rows.path}: label column {names[int(np.argmax(empty))]!r} is missing in every row "
             f"({int(empty.sum())} of {len(names)} label columns are). Leave it out of labels=."
         )
-    if convention == "scores":
+    if how.convention == "scores":
         return rankings_from_scores(cells).astype(np.float32)
-    _check_positions(cells, names, rows, close_gaps)
-    return (densify(cells) if close_gaps else cells).astype(np.float32)
+    _check_positions(cells, names, rows, how.close_gaps)
+    return (densify(cells) if how.close_gaps else cells).astype(np.float32)
 
 
 def _check_positions(cells: NDArray, names: Sequence[str], rows: Rows, close_gaps: bool) -> None:
@@ -111,31 +113,90 @@ def _position_fault(
             'A ranking has no ties. Read scores with convention="scores", lists of labels, best '
             'first, with convention="orderings".'
         )
-    return "positions are skipped", "Close the gaps with close_gaps=True."
+    return "positions are skipped", (
+        "If a label column was forgotten, name it in labels= (--labels); or else close the gaps "
+        "with close_gaps=True (--close-gaps)."
+    )
 
 
 def _from_orderings(
-    table: pa.Table, names: Sequence[str], rows: Rows, missing: Sequence[str]
+    table: pa.Table, names: Sequence[str], rows: Rows, how: Reading
 ) -> tuple[NDArray, tuple[str, ...]]:
     columns = [plain(table[name]) for name in names]
     if not all(is_text(column.type) for column in columns):
-        cells = np.column_stack([numbers(table[name], name, rows, missing) for name in names])
-        return _from_indices(cells, len(names), rows), tuple(names)
-    columns = [trimmed_text(column, missing) for column in columns]
+        return _from_indices(_numbers(table, names, rows, how.missing), len(names), rows), tuple(
+            names
+        )
+    # A cell that is the name of a label names it, also where it could mean "missing".
+    known = set(how.label_names or ())
+    missing = [cell for cell in how.missing if cell not in known]
+    texts = [trimmed_text(column, ()) for column in columns]
+    columns = [trimmed_text(column, missing) for column in texts]
     found: set[str] = set()
     for column in columns:
         found.update(pc.unique(column).drop_null().to_pylist())
-    if all(_INDEX.fullmatch(name) for name in found):
-        labels = tuple(names)
-        cells = np.column_stack([numbers(table[name], name, rows, missing) for name in names])
+    if not known and all(_INDEX.fullmatch(name) for name in found):
+        cells = _numbers(table, names, rows, how.missing)
+        return _from_indices(cells, len(names), rows), tuple(names)
+    _require_clear(texts, missing, names, rows, how)
+    if how.label_names is not None:
+        labels = how.label_names
+        _require_known(columns, names, rows, labels)
     else:
         labels = tuple(names) if found <= set(names) else tuple(sorted(found, key=natural_key))
-        value_set = pa.array(labels, pa.large_string())
-        codes = [pc.index_in(column, value_set=value_set) for column in columns]
-        cells = np.column_stack(
-            [pc.fill_null(code.cast(pa.float64()), float("nan")).to_numpy() + 1 for code in codes]
-        )
+    value_set = pa.array(labels, pa.large_string())
+    codes = [pc.index_in(column, value_set=value_set) for column in columns]
+    cells = np.column_stack(
+        [pc.fill_null(code.cast(pa.float64()), float("nan")).to_numpy() + 1 for code in codes]
+    )
     return _from_indices(cells, len(labels), rows), labels
+
+
+def _require_clear(
+    texts: Sequence[pa.ChunkedArray],
+    missing: Sequence[str],
+    names: Sequence[str],
+    rows: Rows,
+    how: Reading,
+) -> None:
+    """Refuse a cell that means "missing" and is the name of a column; warn of one that may be."""
+    words = [cell for cell in missing if any(map(str.isalpha, cell))]
+    for name, column in zip(names, texts, strict=True):
+        hits = pc.is_in(column, value_set=pa.array(words, pa.large_string())).to_numpy()
+        if not hits.any():
+            continue
+        row = int(np.argmax(hits))
+        cell = column[row].as_py()
+        way_out = (
+            "If it is a label, name all labels with label_names= (--label-names); if it means "
+            f"missing, say so: missing={cell!r} (--missing-values {cell})."
+        )
+        where = f"{rows.path}: column {name!r}, {rows.at(row)} holds {cell!r}"
+        if cell in names:
+            raise InputError(f"{where}, which is a label column and stands for missing. {way_out}")
+        if tuple(how.missing) == MISSING:
+            warnings.warn(
+                f"{where}, which is read as missing ({int(hits.sum())} cells of the column are). "
+                f"{way_out}",
+                UserWarning,
+                stacklevel=6,
+            )
+            return
+
+
+def _require_known(
+    columns: Sequence[pa.ChunkedArray], names: Sequence[str], rows: Rows, labels: Sequence[str]
+) -> None:
+    value_set = pa.array([*labels, None], pa.large_string())
+    for name, column in zip(names, columns, strict=True):
+        strange = ~pc.is_in(column, value_set=value_set).to_numpy()
+        if strange.any():
+            row = int(np.argmax(strange))
+            raise InputError(
+                f"{rows.path}: column {name!r}, {rows.at(row)} holds {column[row].as_py()!r}, "
+                f"which is none of the labels {', '.join(labels)} ({int(strange.sum())} of "
+                f"{len(strange)} rows fail). Name every label in label_names= (--label-names)."
+            )
 
 
 def _from_indices(
@@ -181,14 +242,18 @@ def rankings_from_text(
     -------
     y : ndarray, float32 (n_samples, n_labels)
     labels : tuple of str
-        ``labels``, or all names that occur, in natural order (L2 before L10).
+        ``labels``, or all names that occur, in natural order (L2 before L10). A cell that says
+        "missing" and is the name of a label too is refused, unless ``labels`` names it: then it
+        ranks that label alone.
     """
     column = plain(column)
+    missing = [cell for cell in missing if cell not in (labels or ())]
     if not is_text(column.type):
         raise InputError(
             f"{rows.path}: column {name!r} must hold text such as 'b>d>a'; its type is "
             f"{column.type}. Name position columns with labels= (--labels)."
         )
+    cells = trimmed_text(column, ())
     encoded = trimmed_text(column, missing).combine_chunks().dictionary_encode()
     if isinstance(encoded, pa.ChunkedArray):  # combine_chunks of an empty or huge column
         encoded = encoded.unify_dictionaries().combine_chunks()
@@ -206,6 +271,17 @@ def rankings_from_text(
     if labels is None:
         order = sorted(range(len(found)), key=lambda j: natural_key(found[j]))
         ranked, found = ranked[:, order], [found[j] for j in order]
+    both = [cell for cell in missing if cell in found]
+    hits = pc.is_in(cells, value_set=pa.array(both, pa.large_string())).to_numpy()
+    if hits.any():
+        row = int(np.argmax(hits))
+        cell = cells[row].as_py()
+        raise InputError(
+            f"{rows.path}: column {name!r}, {rows.at(row)} holds {cell!r}, which stands for a "
+            f"missing ranking and is a label ({int(hits.sum())} of {len(hits)} rows do). If the "
+            "ranking is missing, leave the cell empty; if not, name the labels with label_names= "
+            "(--label-names)."
+        )
     # Code -1, a missing cell, picks the row of NaN at the end.
     distinct = np.vstack([ranked, np.full((1, len(found)), np.nan)]).astype(np.float32)
     return distinct[codes], tuple(found)
@@ -223,10 +299,15 @@ def _text_fault(
     fails = bad[codes]
     row = int(np.argmax(fails))
     known = f" of {', '.join(labels)}" if labels is not None else ""
+    sign = ""
+    if labels is None and set(texts[codes[row]]) & set("=~{}|<"):
+        sign = (
+            " If such a sign belongs to a name, name all labels with label_names= (--label-names)."
+        )
     return InputError(
         f"{rows.path}: column {name!r} must hold label names{known}, best first, each once at "
         f"most, joined by '>'; {rows.at(row)} holds {texts[codes[row]]!r} ({int(fails.sum())} of "
-        f"{len(fails)} rows fail). Leave missing labels out, and break ties."
+        f"{len(fails)} rows fail). Leave missing labels out, and break ties.{sign}"
     )
 
 

@@ -5,19 +5,15 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.csv
 import pyarrow.parquet
 
+from lrrf_jax._csv import csv_header, csv_line, read_text_columns
 from lrrf_jax._tabular import (
     DELIMITERS,
     Rows,
-    csv_header,
-    csv_line,
-    csv_problem,
     finite_features,
     no_rows,
     numbers,
-    open_arrow,
     reading,
     suffix_of,
     unique_names,
@@ -25,58 +21,52 @@ from lrrf_jax._tabular import (
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError
 from lrrf_jax.datasets._rankings import rankings_from_table, rankings_from_text
+from lrrf_jax.datasets._reading import Reading
+from lrrf_jax.datasets._suspects import warn_of_suspects
 from lrrf_jax.datasets.columns import Columns, choose_columns
 from lrrf_jax.datasets.container import LabelRankingData
 
 
-def read_table(
-    path: str,
-    *,
-    name: str,
-    features: str | Sequence[str] | None,
-    labels: str | Sequence[str] | None,
-    ranking: str | None,
-    convention: str,
-    missing: Sequence[str],
-    close_gaps: bool,
-) -> LabelRankingData:
+def read_table(path: str, name: str, how: Reading) -> LabelRankingData:
     """Read a table with named columns; see `read`."""
-    wanted: dict[str, Any] = {"features": features, "labels": labels, "ranking": ranking}
-    if suffix_of(path) in DELIMITERS:
-        delimiter = DELIMITERS[suffix_of(path)]
-        rows = Rows(path, lambda row: csv_line(path, delimiter, row))
-        names = csv_header(path, delimiter)
-        chosen = choose_columns(path, names, **wanted)
-        table = _text_columns(path, delimiter, _names(chosen))
-    else:
-        rows = Rows(path)
-        with reading(path):
-            names, chosen, table = _arrow_columns(path, wanted)
+    names, chosen, table, rows = _read_columns(path, how)
     if table.num_rows == 0:
         raise no_rows(path)
     if chosen.ranking is None:
-        y, label_names = rankings_from_table(
-            table,
-            chosen.labels,
-            rows,
-            convention=convention,
-            missing=missing,
-            close_gaps=close_gaps,
-        )
+        y, label_names = rankings_from_table(table, chosen.labels, rows, how)
     else:
-        if convention != "positions" or close_gaps:
+        if how.convention != "positions" or how.close_gaps:
             raise InputError(
                 f"{path}: convention= and close_gaps= are for label columns; column "
                 f"{chosen.ranking!r} holds rankings as text. Leave them out."
             )
-        y, label_names = rankings_from_text(table[chosen.ranking], chosen.ranking, rows, missing)
+        y, label_names = rankings_from_text(
+            table[chosen.ranking], chosen.ranking, rows, how.missing, how.label_names
+        )
     if len(label_names) < 2:
         raise InputError(f"{path}: a ranking needs at least two labels; found {label_names}.")
     kept = chosen.features
-    if chosen.ranking is not None and features is None:
+    if chosen.ranking is not None and how.features is None:
         kept = _without_positions(path, names, chosen, label_names)
-    X = feature_matrix(table, kept, rows, missing)
-    return LabelRankingData(X, y, kept, label_names, name)
+    X = feature_matrix(table, kept, rows, how.missing)
+    read = {*kept, *chosen.labels, chosen.ranking}
+    ignored = tuple(name for name in names if name not in read)
+    if how.features is None:
+        warn_of_suspects(table, chosen._replace(features=kept), label_names, rows, how)
+    return LabelRankingData(X, y, kept, label_names, name, ignored=ignored)
+
+
+def _read_columns(path: str, how: Reading) -> tuple[list[str], Columns, pa.Table, Rows]:
+    """Return the names of all columns, which of them are read, and these."""
+    wanted = {name: getattr(how, name) for name in ("features", "labels", "ranking", "exclude")}
+    if suffix_of(path) in DELIMITERS:
+        delimiter = DELIMITERS[suffix_of(path)]
+        names = csv_header(path, delimiter)
+        chosen = choose_columns(path, names, **wanted)
+        table = read_text_columns(path, delimiter, chosen.all)
+        return names, chosen, table, Rows(path, lambda row: csv_line(path, delimiter, row))
+    with reading(path):
+        return *_arrow_columns(path, wanted), Rows(path)
 
 
 def feature_matrix(
@@ -89,31 +79,12 @@ def feature_matrix(
     return X
 
 
-def _names(chosen: Columns) -> list[str]:
-    return [*chosen.features, *chosen.labels, *([chosen.ranking] if chosen.ranking else [])]
-
-
-def _text_columns(path: str, delimiter: str, names: list[str]) -> pa.Table:
-    """Read cells as text, so that a cell which is no number can be shown as it stands."""
-    with reading(path):
-        try:
-            return pa.csv.read_csv(
-                open_arrow(path),
-                parse_options=pa.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
-                convert_options=pa.csv.ConvertOptions(
-                    include_columns=names, column_types=dict.fromkeys(names, pa.string())
-                ),
-            )
-        except pa.ArrowInvalid as error:
-            raise csv_problem(path, delimiter, error) from error
-
-
 def _arrow_columns(path: str, wanted: dict[str, Any]) -> tuple[list[str], Columns, pa.Table]:
     if suffix_of(path) == ".parquet":
         with pa.parquet.ParquetFile(path, page_checksum_verification=True) as file:
             names = unique_names(path, file.schema_arrow.names)
             chosen = choose_columns(path, names, **wanted)
-            return names, chosen, file.read(columns=_names(chosen))
+            return names, chosen, file.read(columns=chosen.all)
     source = pa.memory_map(path)
     try:
         table = pa.ipc.open_file(source).read_all()
@@ -123,7 +94,7 @@ def _arrow_columns(path: str, wanted: dict[str, Any]) -> tuple[list[str], Column
     table.validate(full=True)  # an altered file may point outside its buffers
     names = unique_names(path, table.column_names)
     chosen = choose_columns(path, names, **wanted)
-    return names, chosen, table.select(_names(chosen))
+    return names, chosen, table.select(chosen.all)
 
 
 def _without_positions(

@@ -20,6 +20,11 @@ class Columns(NamedTuple):
     labels: tuple[str, ...]  # empty where ``ranking`` is set
     ranking: str | None  # the text column
 
+    @property
+    def all(self) -> list[str]:
+        """Every column to read."""
+        return [*self.features, *self.labels, *([self.ranking] if self.ranking else [])]
+
 
 def choose_columns(
     path: str,
@@ -28,6 +33,7 @@ def choose_columns(
     features: str | Sequence[str] | None,
     labels: str | Sequence[str] | None,
     ranking: str | None,
+    exclude: str | Sequence[str] = (),
 ) -> Columns:
     """Split the columns of a table into features and labels.
 
@@ -43,6 +49,8 @@ def choose_columns(
     ranking : str, optional
         A text column that holds rankings such as ``b>d>a``. A column called ``ranking`` is
         used by default where there is no ``L<digits>`` column.
+    exclude : str or sequence of str
+        Columns that are neither, whatever else matches them: names or globs.
 
     Raises
     ------
@@ -58,6 +66,8 @@ def choose_columns(
     """
     if ranking is not None and labels is not None:
         raise InputError(f"{path}: give labels= or ranking=, not both.")
+    left_out = set(match_columns(path, names, exclude, "exclude")) if exclude else set()
+    names = [name for name in names if name not in left_out]
     chosen: list[str] = []
     if labels is not None:
         chosen = match_columns(path, names, labels, "labels")
@@ -121,8 +131,8 @@ def _features(
     for name in chosen:
         if name in INDEX_NAMES:
             raise InputError(
-                f"{path}: column {name!r} looks like a saved row index. Name the features with "
-                "features= (--features), or save the table without its index."
+                f"{path}: column {name!r} looks like a saved row index. Leave it out with exclude= "
+                "(--exclude), or name the features with features= (--features)."
             )
     if not chosen:
         raise InputError(f"{path}: no feature column is left beside the labels.")

@@ -22,6 +22,11 @@ class LabelRankingData(NamedTuple):
     feature_names : tuple of str
     labels : tuple of str
     name : str
+    sample_weight : ndarray, float64 (n_samples,), or None
+        Where the file weighs its rows: the counts of PrefLib votes, the weights of XARFF
+        instances. Pass it to ``fit``. None: all rows weigh the same.
+    ignored : tuple of str
+        Columns of the file that are neither features nor labels.
     """
 
     X: NDArray
@@ -29,6 +34,8 @@ class LabelRankingData(NamedTuple):
     feature_names: tuple[str, ...]
     labels: tuple[str, ...]
     name: str
+    sample_weight: NDArray | None = None
+    ignored: tuple[str, ...] = ()
 
     def as_frames(self) -> tuple[Any, Any]:
         """Return ``X`` and ``y`` as pandas data frames, with the names of their columns.

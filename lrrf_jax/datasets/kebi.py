@@ -10,7 +10,7 @@ from urllib.parse import urlparse
 
 from lrrf_jax._files import replacing
 from lrrf_jax._tabular import suffix_of
-from lrrf_jax._validation import InputError
+from lrrf_jax._validation import InputError, is_no_room, unwritable
 from lrrf_jax.datasets.container import LabelRankingData
 from lrrf_jax.datasets.kebi_content import SUFFIXES, kebi_sets, read_copy
 
@@ -104,6 +104,10 @@ def fetch_kebi(
                 _keep(path, name, folder)
                 return data
         except (InputError, OSError, ValueError) as error:
+            if isinstance(error, OSError) and (
+                is_no_room(error) or isinstance(error, PermissionError)
+            ):
+                raise unwritable(folder, error) from error
             failures.append(f"{url} ({_reason(error)})")
     raise InputError(
         f"{name} could not be downloaded: {'; '.join(failures)}. Without a network, put a copy "

@@ -1,6 +1,7 @@
-"""PrefLib files of strict orders (.soc, .soi), with headers from before and after 2022."""
+"""PrefLib files of orders (.soc, .soi, .toc, .toi), with headers from before and after 2022."""
 
 import re
+import warnings
 
 import numpy as np
 
@@ -18,16 +19,23 @@ _Orders = list[tuple[int, int, str]]  # line, count, ordering
 def read_preflib(path: str, *, name: str) -> LabelRankingData:
     """Read the votes of a PrefLib file; see `read`.
 
-    Every order is repeated as often as its count says. There are no features: ``X`` has shape
-    (n_votes, 0). Alternatives that a vote does not name are missing (NaN); the file does not say
-    whether they are unknown or last, so say ``missing="last"`` to a learner where they are last.
-    Alternatives that share a name get their number appended.
+    Every distinct order is one row, and its count the weight of that row. There are no features:
+    ``X`` has shape (n_orders, 0). Alternatives that a vote does not name are missing (NaN); the
+    file does not say whether they are unknown or last, so say ``missing="last"`` to a learner
+    where they are last. Alternatives that tie at the end of an order are missing too: they come
+    after all others in unknown order, which is what ``missing="last"`` means. Alternatives that
+    share a name get their number appended.
 
     Raises
     ------
     InputError
-        Where orders have ties (.toc, .toi), name an alternative twice or one that is not
-        declared, or where the file is no PrefLib file.
+        Where alternatives tie before the end of an order, are named twice or not declared, or
+        where the file is no PrefLib file.
+
+    Warns
+    -----
+    UserWarning
+        Where orders end in a tie.
     """
     lines = text_lines(path)
     labels, orders = _modern(path, lines) if lines[0].startswith("#") else _old(path, lines)
@@ -35,9 +43,20 @@ def read_preflib(path: str, *, name: str) -> LabelRankingData:
         raise InputError(f"{path}: a ranking needs at least two alternatives; found {labels}.")
     if not orders:
         raise no_rows(path)
-    rankings = np.vstack([_ranking(path, line, text, len(labels)) for line, _, text in orders])
-    y = np.repeat(rankings, [count for _, count, _ in orders], axis=0)
-    return LabelRankingData(np.empty((len(y), 0), np.float32), y, (), tuple(labels), name)
+    ordered = [_groups(path, line, text, len(labels)) for line, _, text in orders]
+    n_tied = sum(len(groups) > 0 and len(groups[-1]) > 1 for groups in ordered)
+    if n_tied:
+        warnings.warn(
+            f"{path}: {n_tied} of {len(orders)} orders end in a tie; the labels in it are read as "
+            'missing. To a learner say missing="last" (--set missing=last), so that they come '
+            "after the ranked ones.",
+            UserWarning,
+            stacklevel=3,
+        )
+    y = np.vstack([_ranking(groups, len(labels)) for groups in ordered])
+    counts = np.array([count for _, count, _ in orders], np.float64)
+    weight = None if (counts == 1).all() else counts
+    return LabelRankingData(np.empty((len(y), 0), np.float32), y, (), tuple(labels), name, weight)
 
 
 def _modern(path: str, lines: list[str]) -> tuple[list[str], _Orders]:
@@ -90,19 +109,32 @@ def _labels(names: dict[int, str], n_labels: int) -> list[str]:
 def _count(path: str, number: int, text: str) -> int:
     if not text.strip().isdecimal():
         raise _fault(path, number, text, "a whole number must stand there")
+    if len(text.strip()) > 15:
+        raise _fault(path, number, text, "a number must be below 10**15")
     return int(text)
 
 
-def _ranking(path: str, number: int, text: str, n_labels: int) -> NDArray:
-    """Convert ``2,4,1`` to positions: float32 (n_labels,)."""
-    if "{" in text:
-        raise _fault(path, number, text, "ties are no rankings: break them, and save as .soi")
-    indices = [cell.strip() for cell in text.split(",")]
-    known = all(cell.isdecimal() and 1 <= int(cell) <= n_labels for cell in indices)
-    if not known or len(set(map(int, indices))) < len(indices):
+def _groups(path: str, number: int, text: str, n_labels: int) -> list[list[int]]:
+    """Read ``2,4,{1,3}``: groups of indices from 0, best first, those in braces tied."""
+    cells = [cell.strip() for cell in re.split(r",(?![^{]*\})", text)]
+    groups = [
+        [index.strip() for index in re.sub(r"^\{(.*)\}$", r"\1", cell).split(",")] for cell in cells
+    ]
+    indices = [index for group in groups for index in group]
+    known = all(index.isdecimal() and 1 <= int(index) <= n_labels for index in indices)
+    if not known or not indices or len(set(map(int, indices))) < len(indices):
         raise _fault(path, number, text, f"an order must name numbers 1..{n_labels}, each once")
+    if any(len(group) > 1 for group in groups[:-1]):
+        need = "ties before the end of an order are no rankings: break them"
+        raise _fault(path, number, text, need)
+    return [[int(index) - 1 for index in group] for group in groups]
+
+
+def _ranking(groups: list[list[int]], n_labels: int) -> NDArray:
+    """Convert groups, of which the last may be tied, to positions: float32 (n_labels,)."""
+    ranked = [group[0] for group in groups if len(group) == 1]
     ranking = np.full(n_labels, np.nan, np.float32)
-    ranking[[int(cell) - 1 for cell in indices]] = np.arange(1, len(indices) + 1)
+    ranking[ranked] = np.arange(1, len(ranked) + 1)
     return ranking
 
 

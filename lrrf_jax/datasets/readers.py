@@ -12,15 +12,16 @@ from lrrf_jax._tabular import (
 )
 from lrrf_jax._validation import InputError
 from lrrf_jax.datasets._arrays import read_npy, read_npz
-from lrrf_jax.datasets._rankings import check_convention
+from lrrf_jax.datasets._reading import as_reading, require_only
 from lrrf_jax.datasets._tables import read_table
 from lrrf_jax.datasets.container import LabelRankingData
 from lrrf_jax.datasets.preflib import read_preflib
 from lrrf_jax.datasets.xarff import read_xarff
 
 TABLE_SUFFIXES = (*DELIMITERS, ".parquet", *ARROW_SUFFIXES)
-PREFLIB_SUFFIXES = (".soc", ".soi")
-SUFFIXES = (*TABLE_SUFFIXES, ".npy", ".npz", ".xarff", *PREFLIB_SUFFIXES)
+XARFF_SUFFIXES = (".xarff", ".arff", ".xarff.gz", ".arff.gz")
+PREFLIB_SUFFIXES = (".soc", ".soi", ".toc", ".toi")
+SUFFIXES = (*TABLE_SUFFIXES, ".npy", ".npz", *XARFF_SUFFIXES, *PREFLIB_SUFFIXES)
 
 
 def read(
@@ -29,9 +30,11 @@ def read(
     features: str | Sequence[str] | None = None,
     labels: str | Sequence[str] | None = None,
     ranking: str | None = None,
+    exclude: str | Sequence[str] = (),
     convention: str = "positions",
     missing: str | Sequence[str] = MISSING,
     close_gaps: bool = False,
+    label_names: str | Sequence[str] | None = None,
     name: str | None = None,
 ) -> LabelRankingData:
     r"""Read features and rankings from a file; the suffix tells the format.
@@ -42,8 +45,11 @@ def read(
     .npz                                        arrays ``X`` and ``y``, and if there
                                                 ``feature_names`` and ``labels``
     .npy                                        one 2-D array; ``labels="last:4"`` or ``"-4:"``
-    .xarff                                      WEKA-LR: the last attribute is a RANKING
-    .soc, .soi                                  PrefLib: votes without features, ``X`` is (n, 0)
+    .xarff, .arff, also .gz                     WEKA-LR: the last attribute is a RANKING;
+                                                instance weights become ``sample_weight``
+    .soc, .soi, .toc, .toi                      PrefLib: votes without features, ``X`` is (n, 0),
+                                                their counts are ``sample_weight``; labels that
+                                                tie at the end of an order are missing
     ==========================================  =================================================
 
     Parameters
@@ -58,14 +64,23 @@ def read(
         A text column that holds label names, best first, as in ``b>d>a``. By default the column
         ``ranking``, where no column is called ``L<digits>``. Columns after it that are called
         like a label repeat the ranking, and are no features unless ``features`` asks for them.
+    exclude : str or sequence of str
+        Columns that are neither features nor labels: names or globs, such as ``"id"``.
     convention : {"positions", "orderings", "scores"}
         What the label columns hold; it is never guessed. Positions: 1 = best, in column j the
         place of label j. Orderings: in column k the label at place k, as index from 1 or as
         name. Scores: larger is better, and of equal scores the first label is better.
     missing : str or sequence of str
-        What a text cell holds where a value or label is missing. Null and NaN always do.
+        What a cell holds where a value or label is missing: by default what pandas reads so (an
+        empty cell, NA, N/A, NULL, None, nan and the like), ?, NaT and ``\\N``. A text is split at
+        commas, and ``default`` in it stands for all of these, as in ``"default,-9"``. Numbers mean
+        the value, also in files whose cells are no text. Null and NaN always say "missing".
     close_gaps : bool
         Accept positions with gaps, and close them: 2, 5, 9 becomes 1, 2, 3.
+    label_names : str or sequence of str, optional
+        All labels of a text column or of orderings by name, where these hold a sign that would
+        otherwise mean a tie (``=``, ``~``, ``<``, ``|``, ``{``), or are called like a missing
+        value (``NA``). They are the columns of ``y``, in this order.
     name : str, optional
         Name of the data set; the file name without its suffix by default.
 
@@ -73,6 +88,13 @@ def read(
     -------
     LabelRankingData
         ``X`` is rounded to float32 and may hold NaN. Rows that rank fewer than two labels stay.
+
+    Warns
+    -----
+    UserWarning
+        Where a column that became a feature looks like a label that was left out, or like an id
+        (all columns are features unless ``features`` names them); where a PrefLib file has ties
+        at the end of an order, or an ordering a cell such as NA that may be a label.
 
     Raises
     ------
@@ -103,55 +125,33 @@ def read(
     """
     text = existing_file(path)
     suffix = suffix_of(text)
-    check_convention(convention)
-    cells = [cell.strip() for cell in missing.split(",")] if isinstance(missing, str) else missing
+    how = as_reading(
+        missing,
+        label_names,
+        convention,
+        features=features,
+        labels=labels,
+        ranking=ranking,
+        exclude=exclude,
+        close_gaps=close_gaps,
+    )
     if name is None:
         name = os.path.basename(text)[: -len(suffix) or None]
     if suffix in TABLE_SUFFIXES:
-        return read_table(
-            text,
-            name=name,
-            features=features,
-            labels=labels,
-            ranking=ranking,
-            convention=convention,
-            missing=cells,
-            close_gaps=close_gaps,
-        )
+        return read_table(text, name, how)
     if suffix == ".npy":
-        _refuse(text, ranking=ranking)
-        return read_npy(
-            text,
-            name=name,
-            features=features,
-            labels=labels,
-            convention=convention,
-            close_gaps=close_gaps,
-        )
-    declared = {"features": features, "labels": labels, "ranking": ranking}
+        require_only(text, how, "features", "labels", "convention", "close_gaps", "missing")
+        return read_npy(text, name, how)
     if suffix == ".npz":
-        _refuse(text, **declared)
-        return read_npz(text, name=name, convention=convention, close_gaps=close_gaps)
-    if convention != "positions":
-        declared["convention"] = convention
-    if suffix == ".xarff":
-        _refuse(text, **declared)
-        return read_xarff(text, name=name, missing=cells)
+        require_only(text, how, "exclude", "convention", "close_gaps", "missing")
+        return read_npz(text, name, how)
+    if suffix in XARFF_SUFFIXES:
+        require_only(text, how, "exclude", "missing")
+        return read_xarff(text, name, how)
     if suffix in PREFLIB_SUFFIXES:
-        _refuse(text, **declared)
+        require_only(text, how)
         return read_preflib(text, name=name)
-    tied = " Orders with ties are no rankings: break them." if suffix in (".toc", ".toi") else ""
     raise InputError(
         f"{text}: no reader is known for {suffix or 'a file without suffix'}. Use one of "
-        f"{', '.join(SUFFIXES)}.{tied}"
+        f"{', '.join(SUFFIXES)}."
     )
-
-
-def _refuse(path: str, **arguments: str | Sequence[str] | None) -> None:
-    """Raise InputError for an argument that the format of the file has no use for."""
-    for argument, value in arguments.items():
-        if value is not None:
-            raise InputError(
-                f"{path}: {argument}= has no meaning for {suffix_of(path)}, which says itself "
-                f"what its columns are. Leave it out, or save the table as .csv or .parquet."
-            )

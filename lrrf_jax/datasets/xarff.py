@@ -1,43 +1,61 @@
 """XARFF, the format of WEKA-LR: ARFF whose last attribute is a ranking of named labels."""
 
 import re
-from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.csv
 
-from lrrf_jax._tabular import Rows, no_rows, reading, unique_names
+from lrrf_jax._tabular import Rows, match_columns, no_rows, unique_names
 from lrrf_jax._validation import InputError
+from lrrf_jax.datasets._arff import arff_rows, split_cells, unquoted, without_comment
 from lrrf_jax.datasets._lines import text_lines
 from lrrf_jax.datasets._rankings import rankings_from_text
+from lrrf_jax.datasets._reading import Reading
 from lrrf_jax.datasets._tables import feature_matrix
 from lrrf_jax.datasets.container import LabelRankingData
 
-_ATTRIBUTE = re.compile(r"""@attribute\s+('[^']*'|"[^"]*"|\S+)\s+(.*)""", re.IGNORECASE)
+_ATTRIBUTE = re.compile(
+    r"""@attribute\s+('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^\s{]+)(?:\s+|(?={))(.+)""",
+    re.IGNORECASE,
+)
 _RANKING = re.compile(r"ranking\s*\{(.*)\}", re.IGNORECASE)
-_NUMERIC = ("numeric", "real", "integer")
+# Older files give the range of a number behind its type: REAL [0, 10].
+_NUMERIC = re.compile(r"(numeric|real|integer)(\s*\[[^\]]*\])?", re.IGNORECASE)
+_NOMINAL = re.compile(r"\{(.*)\}")
+
+
+class _Attribute(NamedTuple):
+    line: int
+    name: str
+    kind: str
 
 
 class _Header(NamedTuple):
+    attributes: tuple[str, ...]  # names, the ranking last
     features: tuple[str, ...]
-    ranking: str
     labels: tuple[str, ...]
 
+    @property
+    def ranking(self) -> str:
+        return self.attributes[-1]
 
-def read_xarff(path: str, *, name: str, missing: Sequence[str]) -> LabelRankingData:
+
+def read_xarff(path: str, name: str, how: Reading) -> LabelRankingData:
     """Read an XARFF file; see `read`.
 
     The ranking is the last attribute, ``@attribute L RANKING {L1,L2,L3}``; keywords ignore case.
     A cell holds ``L2>L1``, or chains joined by ``|`` which together put every two of the labels
     they name in order; ``?`` is a ranking that is wholly missing. Labels that a row does not
-    name are missing. The features must be numeric.
+    name are missing. The features must be numeric, or nominal with numbers as values; others are
+    left out with ``exclude``. A weight in braces behind a row is its ``sample_weight``; sparse
+    rows, comments, both kinds of quotes and a comma behind the last cell are read as WEKA does.
     """
     lines = text_lines(path)
-    starts = [i for i, line in enumerate(lines) if line.strip().casefold() == "@data"]
+    starts = [i for i, line in enumerate(lines) if _is_data(line)]
     if not starts:
         raise InputError(f"{path}: there is no line @data. Write it between header and rows.")
-    header = _header(path, lines[: starts[0]])
+    header = _header(path, lines[: starts[0]], how)
     kept = [
         i
         for i in range(starts[0] + 1, len(lines))
@@ -46,77 +64,99 @@ def read_xarff(path: str, *, name: str, missing: Sequence[str]) -> LabelRankingD
     if not kept:
         raise no_rows(path)
     rows = Rows(path, lambda row: kept[row] + 1)
-    table = _cells([lines[i] for i in kept], header, rows)
-    missing = (*missing, "?")
+    found = arff_rows([lines[i] for i in kept], len(header.attributes), rows)
+    columns = zip(*(row.cells for row in found), strict=True)
+    table = pa.table([pa.array(column, pa.string()) for column in columns], header.attributes)
+    missing = (*how.missing, "?")
     X = feature_matrix(table, header.features, rows, missing)
     ranked = _chained(table[header.ranking], header, rows)
     y, labels = rankings_from_text(ranked, header.ranking, rows, missing, header.labels)
-    return LabelRankingData(X, y, header.features, labels, name)
+    weight = np.array([row.weight for row in found])
+    return LabelRankingData(
+        X,
+        y,
+        header.features,
+        labels,
+        name,
+        None if (weight == 1).all() else weight,
+        tuple(n for n in header.attributes[:-1] if n not in header.features),
+    )
 
 
-def _header(path: str, lines: list[str]) -> _Header:
+def _is_data(line: str) -> bool:
+    return line.lstrip()[:5].casefold() == "@data" and without_comment(line).casefold() == "@data"
+
+
+def _header(path: str, lines: list[str], how: Reading) -> _Header:
     attributes = []
     for number, line in enumerate(lines, 1):
         if not line.strip().casefold().startswith("@attribute"):
             continue
-        parts = _ATTRIBUTE.fullmatch(line.strip())
+        parts = _ATTRIBUTE.fullmatch(without_comment(line))
         if parts is None:
             raise InputError(f"{path}: line {number} lacks a name or a type: {line.strip()!r}.")
-        attributes.append((number, parts[1].strip("'\""), parts[2].strip()))
+        attributes.append(_Attribute(number, unquoted(parts[1]), parts[2].strip()))
     if not attributes:
         raise InputError(f"{path}: there is no @attribute line before @data.")
-    unique_names(path, [name for _, name, _ in attributes])
-    for number, name, kind in attributes[:-1]:
-        if kind.casefold() not in _NUMERIC:
+    names = unique_names(path, [attribute.name for attribute in attributes])
+    left_out = set(match_columns(path, names[:-1], how.exclude, "exclude") if how.exclude else ())
+    features = [a for a in attributes[:-1] if a.name not in left_out]
+    for attribute in features:
+        if not _is_numeric(attribute.kind):
             raise InputError(
-                f"{path}: attribute {name!r} (line {number}) must be NUMERIC; it is {kind!r}. "
-                "Code categories as numbers, and put the ranking last."
+                f"{path}: attribute {attribute.name!r} (line {attribute.line}) must be NUMERIC; it "
+                f"is {attribute.kind!r}. Code categories as numbers and put the ranking last, or "
+                f"leave it out with exclude={attribute.name!r} (--exclude)."
             )
-    number, ranking, kind = attributes[-1]
-    declared = _RANKING.fullmatch(kind)
+    labels = _labels(path, attributes[-1])
+    if not features:
+        raise InputError(f"{path}: there is no feature before the ranking attribute.")
+    return _Header(tuple(names), tuple(a.name for a in features), labels)
+
+
+def _is_numeric(kind: str) -> bool:
+    if _NUMERIC.fullmatch(kind):
+        return True
+    nominal = _NOMINAL.fullmatch(kind)
+    return nominal is not None and all(map(_is_number, split_cells(nominal[1])))
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def _labels(path: str, last: _Attribute) -> tuple[str, ...]:
+    declared = _RANKING.fullmatch(last.kind)
     if declared is None:
         raise InputError(
-            f"{path}: the last attribute, {ranking!r} (line {number}), must be a ranking: write "
-            "@attribute L RANKING {L1,L2,L3}."
+            f"{path}: the last attribute, {last.name!r} (line {last.line}), must be a ranking: "
+            "write @attribute L RANKING {L1,L2,L3}."
         )
-    labels = tuple(label.strip().strip("'\"") for label in declared[1].split(","))
+    try:
+        labels = tuple(split_cells(declared[1]))
+    except ValueError as error:
+        raise InputError(f"{path}: line {last.line} has {error}.") from None
     if len(labels) < 2 or len(set(labels)) < len(labels) or "" in labels:
         raise InputError(
-            f"{path}: attribute {ranking!r} (line {number}) must name at least two different "
+            f"{path}: attribute {last.name!r} (line {last.line}) must name at least two different "
             f"labels; it names {list(labels)}."
         )
-    if len(attributes) < 2:
-        raise InputError(f"{path}: there is no feature before the ranking attribute.")
-    return _Header(tuple(name for _, name, _ in attributes[:-1]), ranking, labels)
-
-
-def _cells(lines: list[str], header: _Header, rows: Rows) -> pa.Table:
-    names = [*header.features, header.ranking]
-    for row, line in enumerate(lines):
-        if line.lstrip().startswith("{"):
-            raise InputError(
-                f"{rows.path}: {rows.at(row)} is in the sparse form {{index value, ...}}. Write "
-                "one cell an attribute, separated by commas."
-            )
-        # A comma inside quotes belongs to a cell; there are few such lines, so count them last.
-        if line.count(",") != len(names) - 1 and "'" not in line:
-            raise InputError(
-                f"{rows.path}: {rows.at(row)} has {line.count(',') + 1} cells, the header names "
-                f"{len(names)} attributes. Give every attribute a cell, ? where it is missing."
-            )
-    with reading(rows.path):
-        return pa.csv.read_csv(
-            pa.BufferReader("\n".join(lines).encode()),
-            read_options=pa.csv.ReadOptions(column_names=names, use_threads=False),
-            parse_options=pa.csv.ParseOptions(quote_char="'"),
-            convert_options=pa.csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string())),
-        )
+    return labels
 
 
 def _chained(column: pa.ChunkedArray, header: _Header, rows: Rows) -> pa.ChunkedArray:
     """Write the cells that hold several chains as one chain; pass the others unchanged."""
     texts = column.to_pylist()
-    chains = {text: _one_chain(text) for text in set(texts) if "|" in text}
+    known = set(header.labels)
+    chains = {
+        text: _one_chain(text)
+        for text in set(texts)
+        if "|" in text and not {label.strip() for label in text.split(">")} <= known
+    }
     failed = [row for row, text in enumerate(texts) if chains.get(text, text) is None]
     if failed:
         raise InputError(

@@ -68,7 +68,7 @@ class _Task(NamedTuple):
 
 def compare(
     learners: Sequence[str] | Mapping[str, Any],
-    tables: Mapping[str, tuple[Any, Any]],
+    tables: Mapping[str, tuple[Any, ...]],
     *,
     folds: int = 10,
     repeats: int = 5,
@@ -87,7 +87,7 @@ def compare(
     ----------
     learners : sequence of str, or mapping of str to estimator
         Names in ``lrrf_jax.LEARNERS``, or estimators under names of their own.
-    tables : mapping of str to (X, y)
+    tables : mapping of str to (X, y) or (X, y, sample_weight)
         Data sets, as `cross_validate` takes them.
     folds, repeats, seed, protocol, stratified
         As `cross_validate` takes them.
@@ -130,8 +130,8 @@ def compare(
     estimators = {name: as_estimator(learner, protocol) for name, learner in learners.items()}
     rules = [Protocol(folds, float(share), seed, protocol, stratified) for share in missing]
     checked = {}
-    for name, (X, y) in tables.items():
-        checked[name] = as_table(X, y)
+    for name, table in tables.items():
+        checked[name] = as_table(*table)
         require_integer(folds, "folds", 2, checked[name].n_samples)
     firsts = {name: _first_folds(folds_run, name, folds) for name in tables}
     for name, table in checked.items():
@@ -286,7 +286,7 @@ def _start_worker(
 ) -> None:
     # A Ctrl-C reaches all processes of a terminal; the one that started this one answers it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _tables.update({name: as_table(X, y) for name, (X, y) in tables.items()})
+    _tables.update({name: as_table(*table) for name, table in tables.items()})
     limit_threads(n_threads)
     os.environ["NPROC"] = str(n_threads)  # what XLA's own pools go by; no backend is up yet
     for name, value in cache.items():

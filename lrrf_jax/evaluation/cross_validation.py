@@ -87,6 +87,7 @@ def cross_validate(
     seed: int = 0,
     protocol: str = DELETE_ONCE,
     *,
+    sample_weight: Any = None,
     stratified: bool = False,
     folds_run: int | None = None,
     on_fold: Callable[[int, int, float], None] | None = None,
@@ -121,6 +122,8 @@ def cross_validate(
         every leaf for every query; for ``RandomForestLabelRanker(criterion="rac")`` alone, which
         the name "lr-rf" then stands for. It reproduces the paper's figures for missing labels;
         they say nothing of how well a learner does that never saw those labels.
+    sample_weight : array-like, shape (n_samples,), optional
+        Weights of the rows, in training and in the mean over the test rows.
     stratified : bool
         Spread the rows of each distinct ranking evenly over the folds.
     folds_run : int, optional
@@ -149,7 +152,7 @@ def cross_validate(
     """
     estimator = as_estimator(learner, protocol)
     require_integer(repeats, "repeats", 1)
-    table = as_table(X, y)
+    table = as_table(X, y, sample_weight)
     require_integer(folds, "folds", 2, table.n_samples)
     rules = Protocol(folds, missing, seed, protocol, stratified)
     if folds_run is not None:

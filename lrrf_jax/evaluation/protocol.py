@@ -20,7 +20,13 @@ from lrrf_jax._frames import column_names, library_of, own_names, row_count, tak
 from lrrf_jax._names import made_up_labels
 from lrrf_jax._numbers import as_array
 from lrrf_jax._typing import NDArray
-from lrrf_jax._validation import InputError, require_choice, require_integer, require_share
+from lrrf_jax._validation import (
+    InputError,
+    as_weights,
+    require_choice,
+    require_integer,
+    require_share,
+)
 from lrrf_jax.evaluation import leaf_time_deletion
 from lrrf_jax.evaluation.unranked import rankable, unranked_last, warn_of_unranked
 from lrrf_jax.learners import LEARNERS
@@ -55,6 +61,7 @@ class Table(NamedTuple):
     take: Callable[[NDArray], Any]  # rows of the features, a data frame kept as one
     rankings: NDArray  # float, (n_samples, n_labels), NaN: missing
     labels: tuple[str, ...]
+    weight: NDArray | None = None  # float64 (n_samples,); None: all the same
 
     @property
     def n_samples(self) -> int:
@@ -79,14 +86,14 @@ class FoldScore(NamedTuple):
     predict_seconds: float
 
 
-def as_table(X: Any, y: Any) -> Table:
-    """Check the features and rankings of a data set."""
+def as_table(X: Any, y: Any, sample_weight: Any = None) -> Table:
+    """Check the features, rankings and weights of a data set."""
     take, n_samples = _rows(X)
     rankings = require_rankings(y, n_samples)
     if not ((~np.isnan(rankings)).sum(1) > 1).any():
         raise InputError("y must rank two labels in one row at least; no row does.")
-    own = own_names(y, "y")
-    return Table(take, rankings, tuple(own or made_up_labels(rankings.shape[1])))
+    labels = tuple(own_names(y, "y") or made_up_labels(rankings.shape[1]))
+    return Table(take, rankings, labels, as_weights(sample_weight, n_samples))
 
 
 def as_estimator(learner: Any, protocol: str = DELETE_ONCE) -> Any:
@@ -161,8 +168,9 @@ def run_fold(
     ranker = _seeded(clone(estimator), protocol.seed, repeat, number)
     train, test = table.take(fold.train), table.take(fold.test)
     started = time.perf_counter()
+    weights = {} if table.weight is None else {"sample_weight": table.weight[fold.train]}
     with _telling_the_fold(fold, rankings, table.labels):
-        _fit(ranker, train, rankings[:, known], protocol.missing > 0)
+        _fit(ranker, train, rankings[:, known], protocol.missing > 0, **weights)
     fitted = time.perf_counter()
     if protocol.name == AS_RUN_BY_AUTHORS:
         predicted = leaf_time_deletion.predict_with_deletion_in_leaves(
@@ -178,8 +186,17 @@ def run_fold(
     predict_seconds = time.perf_counter() - fitted
     predicted = unranked_last(predicted, known)
     taus = metrics.kendall_tau(table.rankings[fold.test], predicted, per_row=True)
-    tau = float("nan") if np.isnan(taus).all() else float(np.nanmean(taus))
-    return FoldScore(tau, fitted - started, predict_seconds)
+    weight = None if table.weight is None else table.weight[fold.test]
+    return FoldScore(_mean(taus, weight), fitted - started, predict_seconds)
+
+
+def _mean(taus: NDArray, weight: NDArray | None) -> float:
+    """Mean over the rows that have a tau, NaN where none has one, or none of any weight."""
+    known = ~np.isnan(taus)
+    if weight is None:
+        return float(np.nanmean(taus)) if known.any() else float("nan")
+    total = weight[known].sum()
+    return float(np.average(taus[known], weights=weight[known])) if total > 0 else float("nan")
 
 
 def warn_of_unranked_labels(
@@ -235,11 +252,11 @@ def _seeded(ranker: Any, seed: int, repeat: int, fold: int) -> Any:
     return ranker.set_params(**states)
 
 
-def _fit(ranker: Any, X: Any, y: NDArray, deleted: bool) -> None:
+def _fit(ranker: Any, X: Any, y: NDArray, deleted: bool, **weights: Any) -> None:
     with warnings.catch_warnings():
         if deleted:  # rows that lost nearly all labels are what was asked for
             warnings.filterwarnings("ignore", message=".*rows rank too few labels")
-        ranker.fit(X, y)
+        ranker.fit(X, y, **weights)
 
 
 @contextlib.contextmanager

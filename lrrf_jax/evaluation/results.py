@@ -23,7 +23,7 @@ import jax
 import sklearn
 
 import lrrf_jax
-from lrrf_jax._validation import InputError
+from lrrf_jax._validation import InputError, unwritable
 
 _LOCK_SECONDS = 60
 
@@ -115,7 +115,8 @@ class ResultsFile:
     Raises
     ------
     InputError
-        Where the file holds something else, or its place cannot be written.
+        Where the file holds something else; its subclass OutputError where its place cannot be
+        written.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -166,11 +167,19 @@ class ResultsFile:
         for result in results:
             writer.writerow(dataclasses.astuple(result))
         with self._locked():
-            with open(self.path, "a+b") as file:
-                header = "" if _cut_off_half_a_line(file) else ",".join(_COLUMNS) + "\n"
-                file.write((header + text.getvalue()).encode())
-                file.flush()
-                os.fsync(file.fileno())
+            with open(self.path, "a+b", buffering=0) as file:
+                size = _cut_off_half_a_line(file)
+                header = "" if size else ",".join(_COLUMNS) + "\n"
+                content = (header + text.getvalue()).encode()
+                try:
+                    while content:
+                        content = content[file.write(content) :]
+                    os.fsync(file.fileno())
+                except OSError:  # a full disk: leave no half of a line, and no empty file
+                    file.truncate(size)
+                    if size == 0:
+                        self.path.unlink()
+                    raise
 
     @property
     def _is_compressed(self) -> bool:
@@ -186,12 +195,10 @@ class ResultsFile:
         except filelock.Timeout:
             raise InputError(f"{self.path}: another process holds {lock}. Wait for it.") from None
         except OSError as error:
-            raise InputError(
-                f"{self.path}: cannot be written ({error.strerror}). Choose another place."
-            ) from error
+            raise unwritable(str(self.path), error) from error
 
 
-def _cut_off_half_a_line(file: BinaryIO) -> int:
+def _cut_off_half_a_line(file: BinaryIO | io.FileIO) -> int:
     """Remove what a killed process left half-written; returns the bytes that stay."""
     size = file.seek(0, os.SEEK_END)
     if size:

@@ -1,21 +1,24 @@
 """Streams of pieces -> batches of checked float32 features."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from lrrf_jax._csv import csv_line
 from lrrf_jax._tabular import (
     DELIMITERS,
     MISSING,
     Rows,
-    csv_line,
+    as_missing,
     finite_features,
     match_columns,
     no_rows,
     numbers,
     resembling,
     suffix_of,
+    without_missing,
 )
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError
@@ -41,13 +44,16 @@ def chosen_features(
                 "features. Pick as many."
             )
         return chosen
+    if n_features == 0:  # the consensus of rankings without features
+        return []
     if feature_names is None:
         raise InputError(
             f"{path}: the model was trained without feature names, so its {n_features} features "
             f"cannot be told among the {len(names)} columns. Say which they are, with "
             "features= (--features GLOB)."
         )
-    lacking = [name for name in feature_names if name not in names]
+    known = set(names)
+    lacking = [name for name in feature_names if name not in known]
     if lacking:
         shown = ", ".join(map(repr, lacking[:10])) + (", ..." if len(lacking) > 10 else "")
         raise InputError(
@@ -58,6 +64,13 @@ def chosen_features(
     return list(feature_names)
 
 
+def missing_of(ranker: Any, given: str | Sequence[str] | None) -> tuple[str, ...]:
+    """Return what cells say "missing": what is given, or what the model was trained with."""
+    if given is None:
+        given = getattr(ranker, "missing_values_", MISSING)
+    return as_missing(given)
+
+
 def table_batches(
     path: str,
     features: list[str],
@@ -65,14 +78,15 @@ def table_batches(
     batch_rows: int,
     first: int = 0,
     stop: int | None = None,
+    missing: Sequence[str] = MISSING,
 ) -> Iterator[Batch]:
     """Yield batches of the rows ``first..stop-1`` of a file with named columns."""
     delimiter = DELIMITERS.get(suffix_of(path))
     rows = Rows(path, (lambda row: csv_line(path, delimiter, row)) if delimiter else None)
     done = first
-    pieces = tables(path, features, kept, batch_rows, first, stop)
+    pieces = tables(path, features, kept, batch_rows, first, stop, missing)
     for table in _regrouped(pieces, batch_rows):
-        X = feature_matrix(table, features, rows._replace(first=done))
+        X = feature_matrix(table, features, rows._replace(first=done), missing)
         done += len(X)
         yield X, table.select(kept) if kept else None
     if done == 0:
@@ -109,11 +123,13 @@ def _as_text(table: pa.Table) -> pa.Table:
     return table.cast(pa.schema([(name, pa.string()) for name in table.column_names]))
 
 
-def feature_matrix(table: pa.Table, names: Sequence[str], rows: Rows) -> NDArray:
+def feature_matrix(
+    table: pa.Table, names: Sequence[str], rows: Rows, missing: Sequence[str]
+) -> NDArray:
     """Convert columns to float32 (n_rows, n_features), C-contiguous."""
     columns = np.empty((len(names), table.num_rows), np.float32)
     for j, name in enumerate(names):
-        columns[j] = finite_features(numbers(table[name], name, rows, MISSING), name, rows)
+        columns[j] = finite_features(numbers(table[name], name, rows, missing), name, rows)
     X = np.empty(columns.shape[::-1], np.float32)
     for start in range(0, len(X), _TILE_ROWS):  # tiles that fit the cache: a fast transpose
         X[start : start + _TILE_ROWS] = columns[:, start : start + _TILE_ROWS].T
@@ -129,6 +145,7 @@ def array_batches(
     batch_rows: int,
     first: int = 0,
     stop: int | None = None,
+    missing: Sequence[str] = MISSING,
 ) -> Iterator[Batch]:
     """Check an npy or npz file against the model, then yield its batches."""
     if keep:
@@ -158,19 +175,22 @@ def array_batches(
         )
     if n_rows == 0:
         raise no_rows(path)
-    return _checked_arrays(path, order, names, batch_rows, first, stop)
+    return _checked_arrays(
+        path, order, names, arrays(path, batch_rows, first, stop), first, missing
+    )
 
 
 def _checked_arrays(
     path: str,
     order: list[int] | None,
     names: list[str] | None,
-    batch_rows: int,
+    pieces: Iterator[NDArray],
     first: int,
-    stop: int | None,
+    missing: Sequence[str],
 ) -> Iterator[Batch]:
     done = first
-    for piece in arrays(path, batch_rows, first, stop):
+    for piece in pieces:
+        piece = without_missing(piece, missing)
         rows = Rows(path, first=done)
         done += len(piece)
         with np.errstate(over="ignore"):

@@ -11,6 +11,7 @@ import pyarrow.parquet
 
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError
+from lrrf_jax.io._kept_types import as_stored
 
 
 class Sink:
@@ -32,6 +33,8 @@ class Sink:
 
 
 class _TableSink(Sink):
+    format: str
+
     def __init__(self, file: IO[bytes], first: pa.Table | NDArray):
         self._schema = self._table(first).schema
         self._writer = self._open(file)
@@ -54,7 +57,7 @@ class _TableSink(Sink):
     def _table(self, piece: pa.Table | NDArray) -> pa.Table:
         if isinstance(piece, np.ndarray):
             raise InputError("an array has no column names: give a table, or write npy.")
-        return piece.replace_schema_metadata(None)
+        return as_stored(piece.replace_schema_metadata(None), self.format)
 
 
 def _described(schema: pa.Schema) -> str:
@@ -62,6 +65,8 @@ def _described(schema: pa.Schema) -> str:
 
 
 class _CsvSink(_TableSink):
+    format = "csv"
+
     def _open(self, file: IO[bytes]) -> Any:
         header = io.StringIO()
         csv.writer(header, lineterminator="\n").writerow(self._schema.names)
@@ -69,15 +74,10 @@ class _CsvSink(_TableSink):
         options = pa.csv.WriteOptions(include_header=False)
         return pa.csv.CSVWriter(file, self._schema, write_options=options)
 
-    def _table(self, piece: pa.Table | NDArray) -> pa.Table:
-        table = super()._table(piece)
-        for j, field in enumerate(table.schema):
-            if pa.types.is_dictionary(field.type):  # categories, which CSV writes as their values
-                table = table.set_column(j, field.name, table[j].cast(field.type.value_type))
-        return table
-
 
 class _ParquetSink(_TableSink):
+    format = "parquet"
+
     def _open(self, file: IO[bytes]) -> Any:
         return pa.parquet.ParquetWriter(file, self._schema, write_page_checksum=True)
 
@@ -130,13 +130,38 @@ class _NpySink(Sink):
                         f"column {name!r} holds {type_}, and npy files hold numbers only. Write "
                         ".parquet or .csv."
                     )
-            block = np.column_stack([column.to_numpy() for column in piece.columns])
+            block = _joined(piece)
         if block.ndim != 2 or block.dtype.kind not in "biuf":
             raise InputError(
                 f"npy files hold two-dimensional tables of numbers; the piece has shape "
                 f"{block.shape} and type {block.dtype}."
             )
         return np.ascontiguousarray(block)
+
+
+def _joined(table: pa.Table) -> NDArray:
+    """Put columns of numbers side by side; InputError where that would alter one."""
+    columns = []
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if column.null_count and pa.types.is_integer(column.type):
+            raise InputError(
+                f"column {name!r} holds whole numbers and {column.null_count} empty cells, which "
+                "npy files cannot tell apart. Write .parquet or .csv."
+            )
+        columns.append(column.to_numpy())
+    block = np.column_stack(columns)
+    if block.dtype.kind == "f":
+        with np.errstate(invalid="ignore"):
+            for name, column in zip(table.column_names, columns, strict=True):
+                if (
+                    column.dtype.kind in "iu"
+                    and (column.astype(block.dtype).astype(column.dtype) != column).any()
+                ):
+                    raise InputError(
+                        f"column {name!r} holds whole numbers beyond what {block.dtype} holds, "
+                        "the type that an npy file needs for all columns. Write .parquet or .csv."
+                    )
+    return block
 
 
 SINKS: dict[str, type[Sink]] = {"csv": _CsvSink, "parquet": _ParquetSink, "npy": _NpySink}

@@ -8,17 +8,14 @@ from typing import IO
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.csv
 import pyarrow.dataset
 import pyarrow.parquet
 
+from lrrf_jax._csv import csv_header, text_batches
 from lrrf_jax._tabular import (
     ARROW_SUFFIXES,
     DELIMITERS,
     MISSING,
-    csv_header,
-    csv_problem,
-    open_arrow,
     open_npz,
     reading,
     suffix_of,
@@ -32,7 +29,6 @@ ARRAY_SUFFIXES = (".npy", ".npz")
 # A column chunk is read through a buffer of this size, not as a whole: memory does not grow with
 # the row groups, and reading is no slower.
 PARQUET_BUFFER = 1 << 18
-CSV_BLOCK = 4 << 20
 
 
 def table_columns(path: str) -> list[str]:
@@ -66,6 +62,7 @@ def tables(
     size: int,
     first: int = 0,
     stop: int | None = None,
+    missing: Sequence[str] = MISSING,
 ) -> Iterator[pa.Table]:
     """Yield the columns ``numeric`` and ``verbatim`` in pieces of about ``size`` rows.
 
@@ -76,8 +73,11 @@ def tables(
     """
     suffix = suffix_of(path)
     names = list(dict.fromkeys([*numeric, *verbatim]))
+    if not names:  # the rows count, whatever they hold
+        names = verbatim = table_columns(path)[:1]
     if suffix in DELIMITERS:
-        yield from _window(_csv_tables(path, DELIMITERS[suffix], names, verbatim), first, stop)
+        batches = text_batches(path, DELIMITERS[suffix], numeric, verbatim, list(missing))
+        yield from _window((pa.Table.from_batches([batch]) for batch in batches), first, stop)
         return
     with reading(path):
         if suffix == ".parquet":
@@ -139,42 +139,6 @@ def _window(
             return
 
 
-def _csv_tables(
-    path: str, delimiter: str, names: list[str], verbatim: list[str]
-) -> Iterator[pa.Table]:
-    """Read numbers as numbers, which is fast; from the first failure on, read text."""
-    done = 0
-    try:
-        types = {name: pa.string() if name in verbatim else pa.float64() for name in names}
-        for batch in _open_csv(path, delimiter, types):
-            yield pa.Table.from_batches([batch])
-            done += batch.num_rows
-        return
-    except (pa.ArrowInvalid, OSError):
-        pass  # the second pass either reads what the first could not, or tells what is wrong
-    with reading(path):
-        try:
-            for batch in _open_csv(path, delimiter, dict.fromkeys(names, pa.string())):
-                skipped = min(done, batch.num_rows)
-                done -= skipped
-                yield pa.Table.from_batches([batch.slice(skipped)])
-        except pa.ArrowInvalid as error:
-            raise csv_problem(path, delimiter, error) from error
-
-
-def _open_csv(
-    path: str, delimiter: str, types: dict[str, pa.DataType]
-) -> pa.csv.CSVStreamingReader:
-    return pa.csv.open_csv(
-        open_arrow(path),
-        read_options=pa.csv.ReadOptions(block_size=CSV_BLOCK),
-        parse_options=pa.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
-        convert_options=pa.csv.ConvertOptions(
-            include_columns=list(types), column_types=types, null_values=list(MISSING)
-        ),
-    )
-
-
 def _ipc_reader(
     path: str, names: list[str] | None = None
 ) -> pa.ipc.RecordBatchFileReader | pa.ipc.RecordBatchStreamReader:
@@ -185,7 +149,8 @@ def _ipc_reader(
     options = pa.ipc.IpcReadOptions()
     if names is not None:
         with _ipc_reader(path) as reader:
-            options.included_fields = [reader.schema.names.index(name) for name in names]
+            at = {name: index for index, name in enumerate(reader.schema.names)}
+            options.included_fields = [at[name] for name in names]
     source = pa.OSFile(path)
     try:
         return pa.ipc.open_file(source, options=options)

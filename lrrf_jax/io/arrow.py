@@ -9,7 +9,7 @@ import pyarrow as pa
 from lrrf_jax._tabular import Rows, match_columns, unique_names
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError
-from lrrf_jax.io._batches import chosen_features, feature_matrix
+from lrrf_jax.io._batches import chosen_features, feature_matrix, missing_of
 from lrrf_jax.io.table_writer import output_names
 
 ArrowRows = TypeVar("ArrowRows", pa.RecordBatch, pa.Table)
@@ -23,6 +23,7 @@ def predict_arrow(
     keep: str | Sequence[str] = (),
     features: str | Sequence[str] | None = None,
     pad_to: int | None = None,
+    missing_values: str | Sequence[str] | None = None,
 ) -> ArrowRows:
     """Rank all labels for each row of an Arrow batch.
 
@@ -45,6 +46,9 @@ def predict_arrow(
     pad_to : int, optional
         Compute at least as many rows, the rest of them zeros that are cut off again. Batches of
         at most this size then share one compiled program.
+    missing_values : str or sequence of str, optional
+        What text holds where a value is missing; see `lrrf_jax.datasets.read`. By default what
+        the model was trained with.
 
     Returns
     -------
@@ -79,8 +83,9 @@ def predict_arrow(
             "Convert a pandas DataFrame with pyarrow.RecordBatch.from_pandas."
         )
     schema, kept, chosen = _columns(ranker, batch.schema, keep, features)
+    missing = missing_of(ranker, missing_values)
     table = batch if isinstance(batch, pa.Table) else pa.Table.from_batches([batch])
-    ranks = _ranks(ranker, feature_matrix(table, chosen, Rows(_SOURCE)), pad_to)
+    ranks = _ranks(ranker, feature_matrix(table, chosen, Rows(_SOURCE), missing), pad_to)
     columns: list[Any] = [batch.column(name) for name in kept]
     columns += [pa.array(np.ascontiguousarray(column)) for column in ranks.T]
     return type(batch).from_arrays(columns, schema=schema)
@@ -115,7 +120,7 @@ def _columns(
     names = unique_names(_SOURCE, schema.names)
     kept = match_columns(_SOURCE, names, keep, "keep")
     known = getattr(ranker, "feature_names_in_", None)
-    if known is None and features is None:
+    if known is None and features is None and ranker.n_features_in_ > 0:
         chosen = [name for name in names if name not in kept]
         if len(chosen) != ranker.n_features_in_:
             raise InputError(

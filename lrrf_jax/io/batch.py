@@ -16,8 +16,10 @@ import numpy as np
 
 from lrrf_jax._tabular import as_patterns
 from lrrf_jax._typing import NDArray
-from lrrf_jax._validation import InputError
+from lrrf_jax._validation import InputError, OutputError
 from lrrf_jax.io import memory
+from lrrf_jax.io._batches import missing_of
+from lrrf_jax.io._kept_types import require_storable
 from lrrf_jax.io._pipeline import read_ahead, write_behind
 from lrrf_jax.io._sinks import SINKS
 from lrrf_jax.io.inputs import Source, list_inputs, look_at
@@ -27,7 +29,7 @@ from lrrf_jax.io.output_file import OutputFile, OutputTaken, takes
 from lrrf_jax.io.part_reader import Fault, Job, RankedRows, Rows, read_parts
 from lrrf_jax.io.part_writer import FailedPart, PartWriter
 from lrrf_jax.io.shards import WHOLE, as_shard
-from lrrf_jax.io.table_writer import OutputError, ranking_table
+from lrrf_jax.io.table_writer import ranking_table
 
 PART_ROWS = 1 << 21
 
@@ -73,6 +75,7 @@ def predict_files(
     resume: bool = False,
     shard: str | tuple[int, int] | None = None,
     overwrite: bool = False,
+    missing_values: str | Sequence[str] | None = None,
     progress: bool | None = False,
     on_failure: Callable[[FailedPart], None] | None = None,
 ) -> PredictionReport:
@@ -97,6 +100,7 @@ def predict_files(
         part_rows=part_rows if in_directory else None,
         shard=chosen,
         budget=memory.Budget(memory_budget, held),
+        missing=missing_of(ranker, missing_values),
     )
     if chosen != WHOLE and overwrite:
         raise OutputTaken(
@@ -111,6 +115,8 @@ def predict_files(
     if in_directory:
         _require_directory(path, len(items))
     sources = [look_at(number, item, job.part_rows) for number, item in enumerate(items)]
+    suffix = "parquet" if in_directory else os.path.splitext(path)[1].lower().lstrip(".")
+    require_storable(sources, keep, format or suffix)
     if not in_directory:
         file = OutputFile(path, format)
         with file.opened(sources, overwrite):
@@ -146,6 +152,7 @@ def _plan(job: Job, sources: Sequence[Source], format: str | None) -> dict[str, 
             **{name: v if v is None else as_patterns(v) for name, v in columns.items()},
             "format": format or "parquet",
             "part_rows": job.part_rows,
+            "missing_values": list(job.missing),
         },
         "inputs": [source.key for source in sources],
     }

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 import filelock
 
-from lrrf_jax._validation import InputError
+from lrrf_jax._validation import InputError, is_no_room, unwritable
 from lrrf_jax.io.shards import Shard
-from lrrf_jax.io.table_writer import unwritable
 
 _PLAN_SECONDS = 60
 
@@ -23,7 +22,7 @@ def locked(path: str, what: str) -> Iterator[None]:
     except filelock.Timeout:
         raise _in_use(what, path) from None
     except (OSError, NotImplementedError) as error:
-        raise _no_locks(path, error) from error
+        raise _no_lock(path, error) from error
     try:
         yield
     finally:
@@ -54,12 +53,14 @@ def plan_locked(folder: str, what: str) -> Iterator[None]:
             yield
     except filelock.Timeout:
         raise _in_use(what, path) from None
+    except (OSError, NotImplementedError) as error:
+        raise _no_lock(path, error) from error
 
 
 def _require_writable(path: str) -> None:
     folder = os.path.dirname(path) or "."
     if not os.access(folder, os.W_OK):
-        raise unwritable(folder, PermissionError(13, "the directory is read-only"))
+        raise unwritable(folder, "the directory is read-only")
 
 
 def _in_use(what: str, path: str) -> InputError:
@@ -69,7 +70,9 @@ def _in_use(what: str, path: str) -> InputError:
     )
 
 
-def _no_locks(path: str, error: Exception) -> InputError:
+def _no_lock(path: str, error: Exception) -> InputError:
+    if isinstance(error, OSError) and is_no_room(error):
+        return unwritable(path, error)
     return InputError(
         f"{path}: cannot be locked ({error}). Choose an output on a file system that has locks."
     )

@@ -14,8 +14,8 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, Self
 
-from lrrf_jax._validation import InputError
-from lrrf_jax.io.table_writer import sync_directory, unwritable
+from lrrf_jax._validation import InputError, unwritable
+from lrrf_jax.io.table_writer import sync_directory
 
 FOLDER = "_lrrf"
 FORMAT_VERSION = 1

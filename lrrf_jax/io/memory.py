@@ -6,10 +6,10 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.parquet
 
+from lrrf_jax._csv import block_size
 from lrrf_jax._tabular import ARROW_SUFFIXES, suffix_of
 from lrrf_jax._validation import InputError
 from lrrf_jax.io._sources import (
-    CSV_BLOCK,
     PARQUET_BUFFER,
     array_shape,
     column_major_bytes,
@@ -42,15 +42,20 @@ class Width(NamedTuple):
     fixed: int  # apart from the batches: buffers, pages, blocks
 
 
-def table_width(path: str, features: list[str], kept: list[str]) -> Width:
-    """Return the width of some columns of a file; kept text is measured on the first rows."""
+def table_width(path: str, features: list[str], kept: list[str], exact: bool = False) -> Width:
+    """Return the width of some columns of a file; kept text is measured on the first rows.
+
+    ``exact`` lets the longest line of compressed text be looked for, which takes a pass over it.
+    """
     schema = table_schema(path)
     kept_row = _measured(path, kept) if _has_varying_width(schema, kept) else None
     suffix = suffix_of(path)
     if schema is None:
         read = 8 * len(features) + (kept_row or _TEXT * len(kept))
         # The parser holds several blocks, as bytes and converted.
-        return Width(read, kept_row or _TEXT * len(kept), 12 * CSV_BLOCK)
+        return Width(
+            read, kept_row or _TEXT * len(kept), 12 * block_size(path, scan_compressed=exact)
+        )
     kept_bytes = kept_row or sum(_bytes(schema.field(name).type) for name in kept)
     read = sum(_bytes(schema.field(name).type) for name in features) + kept_bytes
     if suffix in ARROW_SUFFIXES:

@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from lrrf_jax._validation import InputError
+from lrrf_jax._validation import InputError, OutputError, unwritable
 from lrrf_jax.io import manifest
 from lrrf_jax.io._sinks import SINKS
 from lrrf_jax.io.inputs import Source
@@ -24,7 +24,7 @@ from lrrf_jax.io.output_file import (
     takes,
 )
 from lrrf_jax.io.shards import WHOLE, Shard
-from lrrf_jax.io.table_writer import TableWriter, sync_directory, unwritable
+from lrrf_jax.io.table_writer import TableWriter, sync_directory
 
 
 class OutputDirectory:
@@ -51,19 +51,22 @@ class OutputDirectory:
             require_not_an_input(os.path.join(self.path, f"{stem}.{self.format}"), sources)
         there = os.path.isdir(self._folder)
         made = [path for path in (self.path, self._folder) if not os.path.isdir(path)]
-        _make_directory(self._folder)
+        began = False
         try:
+            _make_directory(self._folder)
             with shard_locked(self._folder, self._shard, self.path):
                 with plan_locked(self._folder, self.path):
                     self._agree_on_plan(overwrite, resume, there)
                     self._find_finished(sources, overwrite)
+                began = True
                 try:
                     yield
                 finally:
                     if self._shard == WHOLE and not self.finished:
                         self._leave_no_trace(made)
-        except OutputTaken:
-            self._leave_no_trace(made)
+        except (OutputTaken, OutputError):
+            if not began:
+                self._leave_no_trace(made)
             raise
 
     def writer(self, part: Part) -> TableWriter:
@@ -209,7 +212,10 @@ class OutputDirectory:
         temporary = self._temporary(tag, source.number, record.part)
         if os.path.exists(path) or not holds(temporary, record):
             return False
-        os.replace(temporary, path)
+        try:
+            os.replace(temporary, path)
+        except OSError as error:
+            raise unwritable(path, error) from error
         sync_directory(self.path)
         return True
 

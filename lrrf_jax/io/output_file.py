@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from lrrf_jax._tabular import suffix_of
-from lrrf_jax._validation import InputError
+from lrrf_jax._validation import InputError, require_output_place
 from lrrf_jax.io.inputs import Source
 from lrrf_jax.io.locks import locked
 from lrrf_jax.io.manifest import FailureRecord, PartRecord
@@ -68,13 +68,12 @@ class OutputFile:
     def opened(self, sources: Sequence[Source], overwrite: bool) -> Iterator[None]:
         """Hold the file for this run."""
         require_not_an_input(self.path, sources)
+        require_output_place(self.path)
         folder, name = os.path.split(self.path)
         if os.path.exists(self.path) and not os.path.isdir(self.path) and not overwrite:
             raise OutputTaken(
                 f"{self.path} is there already. Choose another path, or add --overwrite."
             )
-        if not os.path.isdir(folder or "."):
-            raise InputError(f"{self.path}: there is no directory {folder!r}. Make it first.")
         lock = os.path.join(folder, f".{name}.lock")
         with locked(lock, self.path):
             try:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import pyarrow as pa
 
-from lrrf_jax._tabular import match_columns, suffix_of
+from lrrf_jax._tabular import MISSING, match_columns, suffix_of
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError
 from lrrf_jax.io import memory
@@ -62,6 +62,7 @@ class Job(NamedTuple):
     part_rows: int | None
     shard: Shard
     budget: memory.Budget
+    missing: tuple[str, ...] = MISSING  # what says in a cell that a value is missing
 
 
 def read_parts(
@@ -164,6 +165,7 @@ def _batches(
         batch_rows=batch_rows,
         first=first,
         stop=stop,
+        missing_values=job.missing,
     )
 
 
@@ -178,7 +180,7 @@ def _batch_rows(job: Job, source: Source) -> int:
         names = table_columns(path)
         chosen = chosen_features(path, names, job.feature_names, n_features, job.features)
         kept = match_columns(path, names, job.keep, "keep")
-        width = memory.table_width(path, chosen, kept)
+        width = memory.table_width(path, chosen, kept, job.budget.total is not None)
     return memory.plan_batch_rows(path, width, n_features, n_labels, job.budget)
 
 

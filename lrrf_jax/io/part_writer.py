@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from lrrf_jax._validation import InputError
+from lrrf_jax._validation import InputError, OutputError
 from lrrf_jax.io.inputs import Source
 from lrrf_jax.io.manifest import PartRecord
 from lrrf_jax.io.part_reader import End, Fault, Message, RankedRows
-from lrrf_jax.io.table_writer import OutputError, TableWriter
+from lrrf_jax.io.table_writer import TableWriter
 
 
 class FailedPart(NamedTuple):

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from lrrf_jax._files import take_mode
 from lrrf_jax._typing import NDArray
-from lrrf_jax._validation import InputError
+from lrrf_jax._validation import InputError, OutputError, require_output_place, unwritable
 from lrrf_jax.io._sinks import SINKS, Sink
 
 
@@ -51,10 +51,6 @@ def output_names(labels: Sequence[str], kept: Sequence[str]) -> list[str]:
             "output too. Rename it, or do not keep it."
         )
     return [*kept, *names]
-
-
-class OutputError(InputError):
-    """The output cannot be written: the disk is full, read-only, or not ours to write."""
 
 
 class TableWriter:
@@ -115,11 +111,8 @@ class TableWriter:
                 f"{self.format or 'not given'!r}. End the name in .csv, .parquet or .npy, or say "
                 "format= (--format)."
             )
+        require_output_place(self.path)
         folder, name = os.path.split(self.path)
-        if os.path.isdir(self.path):
-            raise InputError(f"{self.path}: is a directory. Name a file in it.")
-        if not os.path.isdir(folder or "."):
-            raise InputError(f"{self.path}: there is no directory {folder!r}. Make it first.")
         self.n_rows = 0
         self.temporary = temporary or os.path.join(folder, f".{name}.{uuid.uuid4().hex[:12]}.tmp")
         self._sink: Sink | None = None
@@ -210,14 +203,6 @@ class TableWriter:
         except BaseException:
             self.abort()
             raise
-
-
-def unwritable(path: str, error: OSError) -> OutputError:
-    """Return the error for a file that cannot be written."""
-    return OutputError(
-        f"{path}: cannot be written ({error.strerror or error}). Free space, or choose a "
-        "directory that can be written."
-    )
 
 
 def sync_directory(path: str) -> None:

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator, Sequence
 
-from lrrf_jax._tabular import existing_file, match_columns, suffix_of
+from lrrf_jax._tabular import MISSING, as_missing, existing_file, match_columns, suffix_of
 from lrrf_jax._validation import InputError
 from lrrf_jax.io._batches import Batch, array_batches, chosen_features, table_batches
 from lrrf_jax.io._sources import ARRAY_SUFFIXES, TABLE_SUFFIXES, row_count, table_columns
@@ -22,6 +22,7 @@ def open_batches(
     batch_rows: int = 65536,
     first: int = 0,
     stop: int | None = None,
+    missing_values: str | Sequence[str] = MISSING,
 ) -> Iterator[Batch]:
     """Read the features of a file in batches, in constant memory.
 
@@ -47,6 +48,8 @@ def open_batches(
         Read the rows ``first..stop-1`` only. Row groups of Parquet files and record batches of
         Arrow files without such rows are not read; text and compressed arrays are read up to
         ``first``. From ``stop`` on nothing is read or checked.
+    missing_values : str or sequence of str
+        What a cell holds where a value is missing; see `lrrf_jax.datasets.read`.
 
     Returns
     -------
@@ -89,10 +92,10 @@ def open_batches(
         n_features = len(feature_names)
     if n_features is None:
         raise InputError("n_features must be given where the model has no feature names.")
-    suffix = suffix_of(text)
+    suffix, missing = suffix_of(text), as_missing(missing_values)
     if suffix in ARRAY_SUFFIXES:
         return array_batches(
-            text, feature_names, n_features, features, keep, batch_rows, first, stop
+            text, feature_names, n_features, features, keep, batch_rows, first, stop, missing
         )
     if suffix not in TABLE_SUFFIXES:
         raise InputError(
@@ -102,4 +105,4 @@ def open_batches(
     names = table_columns(text)
     chosen = chosen_features(text, names, feature_names, n_features, features)
     kept = match_columns(text, names, keep, "keep")
-    return table_batches(text, chosen, kept, batch_rows, first, stop)
+    return table_batches(text, chosen, kept, batch_rows, first, stop, missing)

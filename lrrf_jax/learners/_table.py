@@ -56,6 +56,7 @@ def training_table(
     feature_names: Any = None,
     labels: Any = None,
     known: KnownNames | None = None,
+    needs_features: bool = True,
 ) -> TrainingTable:
     """Check everything that a user passes to ``fit``.
 
@@ -63,7 +64,7 @@ def training_table(
     With ``known`` names, columns must be theirs, and labels are brought into their order.
     """
     require_choice(missing, "missing", ("unknown", "last"))
-    features = as_features(X)
+    features = as_features(X, none_will_do=not needs_features)
     n_rows, n_features = features.shape
     names = names_beside(feature_names, X, n_features, "feature", "feature_names")
     positions = require_rankings(y, n_rows)

@@ -43,6 +43,7 @@ class LabelRanker(BaseEstimator, abc.ABC):
     params_type: ClassVar[type]
     config_type: ClassVar[type]
     accepts_missing_features: ClassVar[bool] = True
+    needs_features: ClassVar[bool] = True
 
     random_state: Any = None
 
@@ -141,6 +142,7 @@ class LabelRanker(BaseEstimator, abc.ABC):
             feature_names=feature_names,
             labels=labels,
             known=self._known_names(),
+            needs_features=self.needs_features,
         )
         self._require_known(table.features, table.row)
         make_room_for_programs()
@@ -181,7 +183,9 @@ class LabelRanker(BaseEstimator, abc.ABC):
         if "params_" not in self.__dict__:  # what the check would ask, but in no time
             check_is_fitted(self, "params_")
         names = getattr(self, "feature_names_in_", None)
-        features = as_features(X, n_features=self.n_features_in_, names=names)
+        features = as_features(
+            X, n_features=self.n_features_in_, names=names, none_will_do=not self.needs_features
+        )
         self._require_known(features)
         return features
 
@@ -282,6 +286,7 @@ class LabelRanker(BaseEstimator, abc.ABC):
         resume: bool = False,
         shard: str | tuple[int, int] | None = None,
         overwrite: bool = False,
+        missing_values: str | Sequence[str] | None = None,
         progress: bool | None = False,
         on_failure: Callable[[Any], None] | None = None,
     ) -> Any:
@@ -315,6 +320,9 @@ class LabelRanker(BaseEstimator, abc.ABC):
             shared: one shard takes all of one. Shards may run at the same time.
         overwrite : bool
             Replace output that is there already.
+        missing_values : str or sequence of str, optional
+            What cells hold where a value is missing, as in `lrrf_jax.datasets.read`. By default
+            what ``lrrf train`` was told, which the model remembers as ``missing_values_``.
         progress : bool or None
             Show rows a second on stderr; None: where that is a terminal.
         on_failure : callable, optional
@@ -367,6 +375,7 @@ class LabelRanker(BaseEstimator, abc.ABC):
             resume=resume,
             shard=shard,
             overwrite=overwrite,
+            missing_values=missing_values,
             progress=progress,
             on_failure=on_failure,
         )
@@ -389,6 +398,8 @@ class LabelRanker(BaseEstimator, abc.ABC):
             "n_features": self.n_features_in_,
             "extra": persistence.without_nan(self._extra_header()),
         }
+        if hasattr(self, "missing_values_"):  # of cells, as `lrrf train` was told
+            header["missing_values"] = [str(cell) for cell in self.missing_values_]
         try:  # as `load` will
             again = schema.parameters_of(type(self), params)
             schema.require_usable(
@@ -422,6 +433,8 @@ class LabelRanker(BaseEstimator, abc.ABC):
             if problem:
                 raise schema.Unfit(problem)
             ranker._restore_extra(content.extra)
+            if content.missing_values is not None:
+                ranker.missing_values_ = content.missing_values
         except (schema.Unfit, MemoryError) as error:
             reason = str(error) or "there is not enough memory for it"
             raise ModelFileError(

@@ -15,7 +15,7 @@ import jax
 
 from lrrf_jax import _safetensors, model_file
 from lrrf_jax._typing import NDArray
-from lrrf_jax._validation import InputError, ModelFileError
+from lrrf_jax._validation import InputError, ModelFileError, OutputError
 from lrrf_jax.learners import persistence, schema
 from lrrf_jax.learners.forest_aggregation import leaf_violation, numbers_in_leaf
 from lrrf_jax.learners.forest_storage import (
@@ -107,7 +107,7 @@ class Checkpoint:
             os.makedirs(self.folder, exist_ok=True)
             found = map(_NAME.fullmatch, os.listdir(self.folder))
         except OSError as error:
-            raise InputError(
+            raise OutputError(
                 f"checkpoint {self.folder}: the directory cannot be used ({error.strerror}). "
                 "Name one that can be read and written."
             ) from error

@@ -56,6 +56,7 @@ class ConsensusLabelRanker(LabelRanker):
     """
 
     name = "default"
+    needs_features = False
     params_type = ConsensusParams
     config_type = ConsensusConfig
 

@@ -22,8 +22,9 @@ _HEADER: dict[str, Any] = {
     "feature_names": list | None,
     "n_features": int,
     "extra": dict,
+    "missing_values": list,  # texts of cells that are missing, where `lrrf train` was told them
 }
-_OPTIONAL: frozenset[str] = frozenset()  # entries that files of this format may lack
+_OPTIONAL = frozenset({"missing_values"})  # entries that files of this format may lack
 ADDED = {"format_version": int, "library_version": str, "sha256": str}
 
 
@@ -72,6 +73,7 @@ class Content:
     feature_names: list[str] | None
     sizes: Sizes
     extra: dict[str, Any]
+    missing_values: tuple[str, ...] | None
 
 
 def read_header(learner: Any, header: dict[str, Any]) -> Content:
@@ -85,7 +87,7 @@ def read_header(learner: Any, header: dict[str, Any]) -> Content:
     schema.require_entries(header, _HEADER | ADDED, "the header", optional=_OPTIONAL)
     labels = schema.require_names(header["labels"], None, "labels")
     n_labels, n_features = len(labels), header["n_features"]
-    if n_labels < 2 or not 1 <= n_features < 2**31:
+    if n_labels < 2 or not learner.needs_features <= n_features < 2**31:
         raise Unfit(f"it ranks {n_labels} labels by {n_features} features")
     names = header["feature_names"]
     if names is not None:
@@ -103,4 +105,8 @@ def read_header(learner: Any, header: dict[str, Any]) -> Content:
     hints = learner._extra_types
     nullable = {name for name, hint in hints.items() if schema.may_be_null(hint)}
     schema.require_entries(extra, hints, "extra", optional=nullable)
-    return Content(ranker, config, labels, names, sizes, extra)
+    missing = header.get("missing_values")
+    if missing is not None and not all(isinstance(cell, str) for cell in missing):
+        raise Unfit("missing_values are not all texts")
+    missing_values = None if missing is None else tuple(missing)
+    return Content(ranker, config, labels, names, sizes, extra, missing_values)

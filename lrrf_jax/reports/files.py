@@ -3,7 +3,7 @@
 import os
 
 from lrrf_jax._files import replacing
-from lrrf_jax._validation import InputError
+from lrrf_jax._validation import require_output_place, unwritable
 
 
 def save_page(path: str | os.PathLike[str], page: str) -> None:
@@ -12,16 +12,12 @@ def save_page(path: str | os.PathLike[str], page: str) -> None:
     Raises
     ------
     InputError
-        Where the place cannot be written.
+        Where no file can be there; its subclass OutputError where the place cannot be written.
     """
     target = os.fsdecode(path)
+    require_output_place(target)
     try:
-        if os.path.isdir(target):
-            raise IsADirectoryError(0, "is a directory")
         with replacing(target) as file:
             file.write(page.encode())
     except OSError as error:
-        raise InputError(
-            f"{target}: the page cannot be written ({error.strerror}). Free space, or choose "
-            "another place."
-        ) from error
+        raise unwritable(target, error) from error

@@ -1,3 +1,4 @@
+import contextlib
 import os
 import subprocess
 import sys
@@ -89,3 +90,28 @@ def forest_model(tmp_path_factory):
         arguments = ["train", "builtin:iris", "--model", str(path), "--set", "n_estimators=5"]
         assert main(arguments) == 0
     return path
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """Mount a file system of 256 KiB; skipped where that is not permitted."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(disk)]
+    try:
+        done = subprocess.run(mount, capture_output=True, check=False)
+    except FileNotFoundError:
+        pytest.skip("there is no mount command")
+    if done.returncode:
+        pytest.skip("file systems may not be mounted here")
+    yield disk
+    subprocess.run(["umount", str(disk)], check=True)
+
+
+def fill(disk):
+    """Leave no byte free; returns the file that takes them."""
+    ballast = disk / "ballast"
+    with open(ballast, "wb", buffering=0) as file, contextlib.suppress(OSError):
+        while True:
+            file.write(bytes(4096))
+    return ballast

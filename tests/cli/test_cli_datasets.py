@@ -1,8 +1,10 @@
 import json
+import os
 
 import pytest
 
 from lrrf_jax.datasets import kebi, kebi_content
+from tests.cli.conftest import fill
 from tests.datasets import kebi_server
 from tests.datasets.kebi_server import COPIES, serve
 
@@ -51,6 +53,19 @@ def test_sets_are_fetched_and_what_fails_is_told(lrrf, toys):
         assert lrrf("datasets", "fetch", "toy", "--force", *arguments)[0] == 0
         assert lrrf("datasets", "fetch", "--all", *arguments)[0] == 5
         assert asked == ["toy.csv", "lost.csv", "toy.csv", "lost.csv"]
+
+
+def test_a_full_disk_is_not_blamed_on_the_network_and_keeps_no_half_of_a_set(
+    lrrf, toys, small_disk
+):
+    ballast = fill(small_disk)
+    with serve(COPIES) as (address, _):
+        arguments = ["toy", "--directory", small_disk, "--url", address + "/{name}.csv"]
+        code, _, err = lrrf("datasets", "fetch", *arguments)
+        assert (code, os.listdir(small_disk)) == (6, ["ballast"]), err
+        assert f"{small_disk}: cannot be written (No space left on device)" in err
+        ballast.unlink()
+        assert lrrf("datasets", "fetch", *arguments)[0] == 0
 
 
 def test_one_set_that_fails_is_bad_input(lrrf, toys):

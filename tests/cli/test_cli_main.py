@@ -50,6 +50,7 @@ def failing(error):
     ("error", "code", "fragment"),
     [
         (_validation.InputError("bad cell. Fix it."), 3, "bad cell. Fix it."),
+        (OSError(28, "No space left on device", "t.tmp"), 6, "t.tmp: cannot be written (No space"),
         (_validation.ModelFileError("bad file. Copy it."), 4, "error: bad file. Copy it."),
         (RuntimeError("first\nsecond"), 1, "error: unexpected RuntimeError: first. Run `lrrf --de"),
         (KeyError(), 1, "error: unexpected KeyError: no message."),

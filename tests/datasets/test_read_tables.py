@@ -358,13 +358,13 @@ def test_a_csv_file_is_refused_with_its_place_and_the_way_out(tmp_path, case):
         ("t.csv", "no such file"),
         ("folder.csv", "is a directory"),
         ("t.xls", "no reader is known for .xls"),
-        ("t.toc", "ties"),
+        ("t.cat", "no reader is known for .cat"),
         ("plain", "a file without suffix"),
     ],
 )
 def test_a_path_that_no_reader_can_use_is_refused(tmp_path, name, fragment):
     (tmp_path / "folder.csv").mkdir()
-    for other in ("t.xls", "t.toc", "plain"):
+    for other in ("t.xls", "t.cat", "plain"):
         (tmp_path / other).write_text("1")
     with pytest.raises(InputError, match=fragment):
         read(tmp_path / name)

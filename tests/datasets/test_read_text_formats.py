@@ -1,8 +1,11 @@
 """XARFF and PrefLib."""
 
+import gzip
+
 import numpy as np
 import pytest
 
+from lrrf_jax import LEARNERS
 from lrrf_jax._validation import InputError
 from lrrf_jax.datasets import read
 
@@ -60,7 +63,13 @@ XARFF_REFUSED = {
     "chain without >": (HEADER + "@data\n1,a>b|c\n", "'a>b|c'"),
     "text": (HEADER + "@data\n1,a>b\nx,a>b\n", "column 'A1' must hold numbers; row 2 (line 5)"),
     "ragged": (HEADER + "@data\n1,a>b\n1,2,a>b\n", "row 2 (line 5) has 3 cells"),
-    "sparse": (HEADER + "@data\n{0 1, 1 a>b}\n", "sparse form"),
+    "sparse, far": (HEADER + "@data\n{0 1, 2 a>b}\n", "row 1 (line 4) has '2 a>b' where"),
+    "sparse, no ranking": (HEADER + "@data\n{0 1, 1 a>b}\n{0 1}\n", "row 2 (line 5) holds '0'"),
+    "sparse, open": (HEADER + "@data\n{0 1, 1 a>b\n", "a brace that is not closed"),
+    "open quote": (HEADER + "@data\n1,'a>b\n", 'a quote or brace that is not closed at "\'a>b"'),
+    "negative weight": (HEADER + "@data\n1,a>b,{-2}\n", "row 1 (line 4) has the weight {-2}"),
+    "no weight": (HEADER + "@data\n1,a>b,{x}\n", "the weight {x}, which is no finite number"),
+    "text attribute": ("@attribute s string\n" + HEADER + "@data\nx,1,a>b\n", "exclude='s'"),
     "all missing": (HEADER + "@data\n1,?\n", "no cell holds a '>'"),
     "not UTF-8": (HEADER.encode() + b"@data\n1,\xff>b\n", "line 4 is not UTF-8"),
 }
@@ -74,6 +83,49 @@ def test_an_xarff_file_is_refused_with_its_place(tmp_path, case):
         read(path)
     assert str(path) in str(caught.value)
     assert fragment in str(caught.value), str(caught.value)
+
+
+WEKA = r"""% weights, quotes, ranges, comments, sparse rows, a comma too many
+@relation "a toy"
+@ATTRIBUTE A1 REAL [0, 10] % a range, and a comment
+@attribute "second \"name\"" integer[1,3]
+@attribute code {0,1,2}
+@attribute town {'New York',Paris}
+@attribute day DATE "yyyy-MM-dd"
+@attribute L RANKING {'New York', "b,c", '100%'}
+@DATA % here it begins
+0.5,2,1,'New York',2020-01-01,'New York>b,c',{0.5}
+1.5, ?, 2, Paris, ?, "b,c > New York" , {2} % a comment
+{0 2.5, 2 1, 5 'New York'>"b,c"}
+{0 3.5, 5 'b,c>New York'}, {3}
+4.5,1,0,Paris,2020-01-01,'100% > New York',
+"""
+
+
+@pytest.mark.parametrize("name", ["t.xarff", "t.ARFF", "t.xarff.gz"])
+def test_xarff_is_read_as_weka_writes_it(tmp_path, name):
+    text = WEKA.replace("'New York'>\"b,c\"", "'New York>b,c'").encode()
+    path = written(tmp_path, gzip.compress(text) if name.endswith("gz") else text, name)
+    data = read(path, exclude="town,day")
+    assert data.feature_names == ("A1", 'second "name"', "code")
+    assert data.ignored == ("town", "day")
+    assert data.labels == ("New York", "b,c", "100%")
+    X = [[0.5, 2, 1], [1.5, NAN, 2], [2.5, 0, 1], [3.5, 0, 0], [4.5, 1, 0]]
+    np.testing.assert_array_equal(data.X, np.float32(X))
+    y = [[1, 2, NAN], [2, 1, NAN], [1, 2, NAN], [2, 1, NAN], [2, NAN, 1]]
+    np.testing.assert_array_equal(data.y, np.float32(y))
+    np.testing.assert_array_equal(data.sample_weight, [0.5, 2, 1, 3, 1])
+    with pytest.raises(InputError, match=r"attribute 'town' \(line 6\) must be NUMERIC"):
+        read(path)
+
+
+def test_labels_of_xarff_may_hold_the_sign_that_joins_chains(tmp_path):
+    text = "@attribute A REAL\n@attribute L RANKING {a|b,c,d}\n@data\n1,a|b>d>c\n2,c>d|d>a|b\n"
+    path = written(tmp_path, text, "t.xarff")
+    with pytest.raises(InputError, match="row 2"):  # which bar joins what cannot be told
+        read(path)
+    path.write_text(text.replace("2,c>d|d>a|b\n", "2,c>a|b\n"))
+    assert read(path).y.tolist()[0] == [1, 3, 2]
 
 
 def test_column_arguments_are_refused_for_formats_that_name_their_own(tmp_path):
@@ -111,16 +163,57 @@ OLD = """4
 
 
 @pytest.mark.parametrize("content", [MODERN, OLD], ids=["modern", "old"])
-def test_preflib_votes_are_repeated_by_their_count(tmp_path, content):
+def test_preflib_orders_are_weighed_by_their_count(tmp_path, content):
     data = read(written(tmp_path, content, "fruit.soi"))
-    assert data.X.shape == (6, 0)
+    assert data.X.shape == (3, 0)
     assert data.labels == ("apple (1)", "beet", "corn, sweet", "apple (4)")
-    votes = [[3, 1, NAN, 2]] * 3 + [[2, 3, 1, 4]] * 2 + [[NAN, NAN, 1, NAN]]
+    votes = [[3, 1, NAN, 2], [2, 3, 1, 4], [NAN, NAN, 1, NAN]]
     np.testing.assert_array_equal(data.y, np.float32(votes))
+    np.testing.assert_array_equal(data.sample_weight, [3, 2, 1])
+
+
+def test_a_count_of_billions_takes_no_memory_and_weighs_as_much(tmp_path):
+    content = "# NUMBER ALTERNATIVES: 3\n3000000000: 3,1,2\n1: 1,2,3\n1: 1,2,3\n"
+    data = read(written(tmp_path, content, "t.soc"))
+    assert data.sample_weight.tolist() == [3e9, 1, 1]
+    consensus = LEARNERS["default"]().fit(data.X, data.y, data.sample_weight, labels=data.labels)
+    assert consensus.predict(np.empty((2, 0))).tolist() == [[2, 3, 1]] * 2
+    ones = read(written(tmp_path, content.replace("3000000000", "1"), "ones.soc"))
+    assert ones.sample_weight is None
+    assert LEARNERS["default"]().fit(ones.X, ones.y).predict(ones.X)[0].tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize("colon", [True, False], ids=["modern", "old"])
+def test_labels_tied_at_the_end_are_missing_and_come_last_if_asked_to(tmp_path, colon):
+    orders = ["4: 2,{1,3}", "1: {2},1,3", "1: {1,2,3}"]
+    head = "# NUMBER ALTERNATIVES: 3\n" if colon else "3\n1,a\n2,b\n3,c\n6,6,3\n"
+    text = head + "\n".join(orders if colon else [order.replace(": ", ",") for order in orders])
+    for suffix in ("toc", "toi"):
+        path = written(tmp_path, text, f"t.{suffix}")
+        with pytest.warns(UserWarning, match=r"2 of 3 orders end in a tie.*missing=\"last\""):
+            data = read(path)
+        np.testing.assert_array_equal(
+            data.y, np.float32([[NAN, 1, NAN], [2, 1, 3], [NAN, NAN, NAN]])
+        )
+        assert data.sample_weight.tolist() == [4, 1, 1]
+    with pytest.warns(UserWarning, match="1 of 3 rows rank too few"):
+        top = LEARNERS["default"](missing="last").fit(data.X, data.y, data.sample_weight)
+    assert top.predict(data.X)[0].tolist() == [2, 1, 3]
+
+
+def test_only_the_consensus_learns_without_features_and_others_name_it(tmp_path):
+    data = read(written(tmp_path, MODERN, "fruit.soi"))
+    for name, learner in LEARNERS.items():
+        if name != "default":
+            with pytest.raises(InputError, match="'default'"):
+                learner().fit(data.X, data.y, data.sample_weight)
 
 
 PREFLIB_REFUSED = {
-    "tie": ("# NUMBER ALTERNATIVES: 3\n2: 1,{2,3}\n", "line 2 holds '1,{2,3}'; ties"),
+    "tie": ("# NUMBER ALTERNATIVES: 3\n2: {1,2},3\n", "line 2 holds '{1,2},3'; ties before the"),
+    "open tie": ("# NUMBER ALTERNATIVES: 3\n2: 1,{2,3\n", "each once"),
+    "empty cell": ("# NUMBER ALTERNATIVES: 3\n2: 1,,2\n", "each once"),
+    "endless count": (f"# NUMBER ALTERNATIVES: 3\n1{'0' * 400}: 1,2\n", "below 10**15"),
     "unknown": ("# NUMBER ALTERNATIVES: 3\n2: 1,4\n", "numbers 1..3"),
     "twice": ("# NUMBER ALTERNATIVES: 3\n2: 1,1\n", "each once"),
     "no colon": ("# NUMBER ALTERNATIVES: 3\n1,2,3\n", "line 2 holds '1,2,3'"),

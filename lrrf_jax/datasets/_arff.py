@@ -1,0 +1,127 @@
+"""Lines of an ARFF file -> cells: quotes, comments, weights, sparse rows. Knows no rankings."""
+
+import math
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from lrrf_jax._tabular import Rows
+from lrrf_jax._validation import InputError
+
+_QUOTED = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
+# A cell with whatever quotes are in it; a comment begins where % is outside of them.
+_CELL = re.compile(rf"(?:{_QUOTED}|[^,%'\"{{}}])*")
+_TOKEN = re.compile(rf"({_QUOTED})|(%.*)")
+_WEIGHT = re.compile(r"[,\s]\s*\{\s*([^{},]*?)\s*\}\s*$")
+_SPECIAL = re.compile(r"""['"%{}\\]""")
+_ESCAPED = re.compile(r"\\(.)")
+
+
+class ArffRow(NamedTuple):
+    """A line of data."""
+
+    cells: list[str]
+    weight: float
+
+
+def without_comment(line: str) -> str:
+    """Cut off a comment, which begins with a % outside of quotes.
+
+    >>> without_comment("@attribute 'a % b' REAL % of the whole")
+    "@attribute 'a % b' REAL"
+    """
+    return _TOKEN.sub(lambda match: match[1] or "", line).strip()
+
+
+def unquoted(text: str) -> str:
+    r"""Take the quotes off a name or a cell, and the backslashes before signs in it.
+
+    >>> unquoted(r"'it\'s'"), unquoted('"a b"'), unquoted("a'")
+    ("it's", 'a b', "a'")
+    """
+    text = text.strip()
+    if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"":
+        return _ESCAPED.sub(r"\1", text[1:-1])
+    return text
+
+
+def split_cells(text: str) -> list[str]:
+    """Split at the commas that are outside of quotes.
+
+    >>> split_cells("1, 'a,b' ,c")
+    ['1', 'a,b', 'c']
+    """
+    if not _SPECIAL.search(text):
+        return [cell.strip() for cell in text.split(",")]
+    cells, at = [], 0
+    while True:
+        match = _CELL.match(text, at)
+        assert match is not None  # an empty cell matches
+        cells.append(unquoted(match[0]))
+        at = match.end()
+        if at >= len(text):
+            return cells
+        if text[at] != ",":
+            raise ValueError(f"a quote or brace that is not closed at {text[at : at + 20]!r}")
+        at += 1
+
+
+def arff_rows(lines: Sequence[str], n_attributes: int, rows: Rows) -> list[ArffRow]:
+    """Split lines of data, dense or sparse, into one cell an attribute, and a weight.
+
+    A sparse row, ``{0 1.5, 3 a>b}``, names the attributes, from 0, that are not 0.
+    """
+    found = []
+    for row, line in enumerate(lines):
+        try:
+            found.append(_row(line, n_attributes))
+        except ValueError as error:
+            raise InputError(
+                f"{rows.path}: {rows.at(row)} has {error}. Give every attribute a cell, ? where it "
+                "is missing, and a weight, if any, in braces behind them."
+            ) from None
+    return found
+
+
+def _row(line: str, n_attributes: int) -> ArffRow:
+    line = line if not _SPECIAL.search(line) else without_comment(line)
+    sparse = line.lstrip().startswith("{")
+    body, weight = line, 1.0
+    match = _WEIGHT.search(line) if line.rstrip().endswith("}") else None
+    if match:
+        body, weight = line[: match.start()], _weight(match[1])
+    if sparse:
+        return ArffRow(_sparse_cells(body.strip(), n_attributes), weight)
+    cells = split_cells(body)
+    if len(cells) == n_attributes + 1 and cells[-1] == "":
+        cells.pop()  # a comma behind the last cell
+    if len(cells) != n_attributes:
+        raise ValueError(f"{len(cells)} cells, the header names {n_attributes} attributes")
+    return ArffRow(cells, weight)
+
+
+def _weight(text: str) -> float:
+    try:
+        weight = float(text)
+    except ValueError:
+        weight = math.nan
+    if not (math.isfinite(weight) and weight >= 0):
+        raise ValueError(f"the weight {{{text}}}, which is no finite number of 0 or more")
+    return weight
+
+
+def _sparse_cells(body: str, n_attributes: int) -> list[str]:
+    if not body.endswith("}"):
+        raise ValueError("a brace that is not closed")
+    cells = ["0"] * n_attributes
+    seen = set()
+    for entry in split_cells(body[1:-1]) if body[1:-1].strip() else []:
+        index, _, value = entry.partition(" ")
+        if not index.isdecimal() or int(index) >= n_attributes or not value or index in seen:
+            raise ValueError(
+                f"{entry!r} where the index of an attribute, 0..{n_attributes - 1}, and its value "
+                "must stand, each index once"
+            )
+        seen.add(index)
+        cells[int(index)] = unquoted(value)
+    return cells

@@ -1,0 +1,134 @@
+"""Columns that became features and look like a forgotten label, or like an id.
+
+All columns are features unless somebody names them, so one that was forgotten leaks what is to be
+predicted, or teaches row numbers. False alarms would be ignored soon: names alone say nothing
+here, the values have to fit too.
+"""
+
+import functools
+import os
+import re
+import warnings
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from lrrf_jax._tabular import Rows, numbers
+from lrrf_jax._typing import NDArray
+from lrrf_jax.datasets._reading import Reading
+from lrrf_jax.datasets.columns import POSITION_COLUMN, Columns
+
+_ID = re.compile(
+    r"(.*[-_. ])?(id|idx|index|key|no|nr|row|row[-_. ]?(id|no|nr|number)|uuid|guid)"
+    r"|unnamed: \d+|level_\d+",
+    re.IGNORECASE,
+)
+_CAMEL_ID = re.compile(r".*[a-z](Id|ID)")
+_FEWEST_ROWS = 5  # of fewer, numbers tell nothing
+_FEWEST_COUNTED = 20  # a shorter run of whole numbers may be a measurement
+_PEEK = 8  # rows that tell most columns apart from what is looked for
+
+
+def warn_of_suspects(
+    table: pa.Table, chosen: Columns, label_names: Sequence[str], rows: Rows, how: Reading
+) -> None:
+    """Warn of features that look like a label or an id; costs a look at a few rows of a column."""
+    if table.num_rows < _FEWEST_ROWS:
+        return
+
+    def values(name: str, n_rows: int | None = None) -> NDArray:
+        return numbers(table[name].slice(0, n_rows), name, rows, how.missing)
+
+    named = _called_like_labels(chosen, label_names)
+    n_places = len(label_names) + (len(named) if chosen.labels else 0)
+    suspects = [
+        name
+        for name in named
+        if how.convention == "scores" or _are_positions(values(name), n_places)
+    ]
+    if chosen.labels and how.convention == "positions":
+        lacking = _places_left_out(np.column_stack([values(name) for name in chosen.labels]))
+        suspects += [
+            name
+            for name in chosen.features
+            if name not in suspects
+            and lacking is not None
+            and np.array_equal(values(name, _PEEK), lacking[:_PEEK])
+            and np.array_equal(values(name), lacking)
+        ]
+    if suspects:
+        _warn(
+            f"{rows.path}: {_listed(suspects)} read as a feature, and looks like a label that was "
+            "left out. Name it in labels= (--labels) if it is one, or leave it out with exclude= "
+            "(--exclude). If it is a feature, name the features with features= (--features)."
+        )
+    ids = [
+        name
+        for name in chosen.features
+        if name not in suspects
+        and _is_id(name, values(name, _PEEK), functools.partial(values, name))
+    ]
+    if ids:
+        _warn(
+            f"{rows.path}: {_listed(ids)} read as a feature, and looks like an id or a row number. "
+            f"Leave it out with exclude={ids[0]!r} (--exclude {ids[0]!r}). If it is a feature, "
+            "name the features with features= (--features)."
+        )
+
+
+def _listed(names: list[str]) -> str:
+    more = f" ({len(names)} such columns: {', '.join(names[:5])})" if len(names) > 1 else ""
+    return f"column {names[0]!r}{more} is"
+
+
+def _warn(text: str) -> None:
+    warnings.warn(text, UserWarning, stacklevel=5)  # where `read` was called
+
+
+def _called_like_labels(chosen: Columns, label_names: Sequence[str]) -> list[str]:
+    """Features whose names go on with those of the labels: L4 after L1, L2, L3."""
+    if not chosen.labels:  # a text column says which labels there are
+        known = set(label_names)
+        return [n for n in chosen.features if n in known or POSITION_COLUMN.fullmatch(n)]
+    parts = [re.fullmatch(r"(.*\D)\d+", name) for name in chosen.labels]
+    stems = {part[1] if part else "" for part in parts}
+    if len(stems) == 1 and "" not in stems:
+        pattern = re.escape(stems.pop()) + r"\d+"
+    else:
+        common = os.path.commonprefix(list(chosen.labels))
+        stem = re.match(r".*[-_. :]", common)
+        if stem is None:
+            return []
+        pattern = re.escape(stem[0]) + ".*"
+    return [name for name in chosen.features if re.fullmatch(pattern, name)]
+
+
+def _are_positions(values: NDArray, most: int) -> bool:
+    known = values[~np.isnan(values)]
+    return bool(((known >= 1) & (known <= most) & (known == np.floor(known))).all())
+
+
+def _places_left_out(cells: NDArray) -> NDArray | None:
+    """Return the one position of 1..m+1 that each row of m labels leaves out, if each does."""
+    m = cells.shape[1]
+    places = np.sort(cells, axis=1)
+    lacking = (m + 1) * (m + 2) / 2 - places.sum(axis=1)
+    with np.errstate(invalid="ignore"):
+        whole = np.sort(np.column_stack([places, lacking]), axis=1) == np.arange(1, m + 2)
+    # Whole rankings leave out the last place: then the column would be constant.
+    return lacking if whole.all() and (lacking <= m).any() else None
+
+
+def _is_id(name: str, first: NDArray, values: Callable[[], NDArray]) -> bool:
+    if np.isnan(first).any() or (first != np.floor(first)).any():
+        return False
+    called = _ID.fullmatch(name) or _CAMEL_ID.fullmatch(name)
+    if not called and (np.diff(first) != 1).any():
+        return False
+    every = values()
+    if np.isnan(every).any() or (every != np.floor(every)).any():
+        return False
+    if called:
+        return len(np.unique(every)) == len(every)
+    return len(every) >= _FEWEST_COUNTED and bool((np.diff(every) == 1).all())
