@@ -363,9 +363,7 @@ class LabelRanker(BaseEstimator, abc.ABC):
         }
         try:  # as `load` will
             again = schema.parameters_of(type(self), params)
-            schema.require_usable(
-                lambda: again._check_settings(self.n_features_in_, len(self.labels_))
-            )
+            schema.require_usable(again, self.n_features_in_, len(self.labels_))
             arrays = persistence.flatten(self.params_)
         except schema.Unfit as error:
             raise InputError(

@@ -28,7 +28,7 @@ _MOST_NEIGHBORS = 2**31 - 1
 WEIGHTS = ("uniform", "dudani", "distance")
 MOST_PRIOR = float(np.finfo(np.float32).max)
 _TINY = 2.0**-149
-_ROWS_AT_ONCE = 2**10
+_PAIRS_AT_ONCE = 2**16
 _TILE = 256  # rows whose neighbours' rankings are modelled at one time
 
 
@@ -313,8 +313,9 @@ class NeighborsLabelRanker(LabelRanker):
             return f"{config.n_neighbors} neighbours are never chosen from {config.width}"
         if config.width < config.n_neighbors:
             return f"{config.n_neighbors} neighbours are not found among {config.width}"
-        for start in range(0, len(params.positions), _ROWS_AT_ONCE):
-            if not _are_rankings(params.positions[start : start + _ROWS_AT_ONCE]):
+        n_rows = max(1, _PAIRS_AT_ONCE // params.positions.shape[1] ** 2)
+        for start in range(0, len(params.positions), n_rows):
+            if not _are_rankings(params.positions[start : start + n_rows]):
                 return "its training rows hold what is no ranking"
         return None
 

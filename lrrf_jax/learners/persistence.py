@@ -96,7 +96,7 @@ def read_header(learner: Any, header: dict[str, Any]) -> Content:
     ranker = schema.parameters_of(learner, header["params"])
     n_outputs = learner._n_outputs(config, n_labels)
     sizes = {"n_labels": n_labels, "n_features": n_features, "n_outputs": n_outputs}
-    schema.require_usable(lambda: ranker._check_settings(n_features, n_labels))
+    schema.require_usable(ranker, n_features, n_labels)
     extra = header["extra"]
     if header["format_version"] == 1 and isinstance(extra, dict):  # null: there is none
         extra = {name: value for name, value in extra.items() if value is not None}

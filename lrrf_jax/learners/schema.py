@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from lrrf_jax._typing import NDArray
-from lrrf_jax._validation import InputError
+from lrrf_jax._validation import InputError, require_choice
 
 Sizes = dict[str, int]
 # Room for what is printed and multiplied; names of features and labels are counted apart.
@@ -250,9 +250,11 @@ def _is_text(name: str) -> bool:
     return True
 
 
-def require_usable(check: Any) -> None:
-    """Call a learner's own check of its parameters, and turn what it raises into `Unfit`."""
+def require_usable(ranker: Any, n_features: int, n_labels: int) -> None:
+    """Check the parameters of a learner as ``fit`` does; Unfit for those that it refuses."""
     try:
-        check()
+        if hasattr(ranker, "missing"):
+            require_choice(ranker.missing, "missing", ("unknown", "last"))
+        ranker._check_settings(n_features, n_labels)
     except (InputError, TypeError, OverflowError) as error:  # NumPy's, of numbers beyond its own
         raise Unfit(str(error).rstrip(".")) from error
