@@ -18,7 +18,8 @@ from lrrf_jax.trees.xla import COMPILER_OPTIONS, bucket_size
 _LEAST_SPREAD = 1e-6
 # Values this many spreads from the mean are cut off: sums of products then stay finite.
 _FARTHEST = 1e9
-_LEAST_SCALE, _LARGEST = (float(n) for n in (np.finfo(np.float32).tiny, np.finfo(np.float32).max))
+_LEAST_SCALE = float(np.finfo(np.float32).tiny)
+_LARGEST = float(np.finfo(np.float32).max)
 
 
 class LinearParams(NamedTuple):
