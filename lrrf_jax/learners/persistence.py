@@ -9,7 +9,7 @@ import numpy as np
 
 from lrrf_jax._typing import NDArray
 from lrrf_jax.learners import schema
-from lrrf_jax.learners.forest_storage import pack_forest
+from lrrf_jax.learners.forest_storage import n_trees_of, pack_forest, require_room
 from lrrf_jax.learners.schema import Sizes, Unfit
 from lrrf_jax.trees.forest import Forest
 
@@ -30,12 +30,13 @@ ADDED = {"format_version": int, "library_version": str, "sha256": str}
 def flatten(params: Any, prefix: str = "") -> dict[str, NDArray]:
     """Name every array of nested NamedTuples: ``forest.feature``, ``forest.threshold``, ...
 
-    Forests are packed, so that a file follows their nodes.
+    Forests are packed, so that a file follows their nodes; Unfit where one could not be read again.
     """
     arrays: dict[str, NDArray] = {}
     for name, value in params._asdict().items():
         if isinstance(value, Forest):
-            value = pack_forest(value)
+            depth, value = value.depth, pack_forest(value)
+            require_room(n_trees_of(value), depth, len(value.is_split))
         if hasattr(value, "_asdict"):
             arrays |= flatten(value, f"{prefix}{name}.")
         else:

@@ -107,10 +107,18 @@ OF_A_LEARNER = [
     ("lr-rf", entry("params", "oob_score", to="yes"), "oob_score is 'yes'"),
     ("lr-rf-copeland", entry("extra", "oob_score", to=2.0), "oob_score is 2.0"),
     ("lr-rf", entry("params", "n_estimators", to="4"), "n_estimators is '4'"),
-    ("lr-rf", array("forest.feature", put(0, 4)), "forest.feature holds numbers from . to 4"),
+    (
+        "lr-rf",
+        array("forest.feature", put(0, 4)),
+        "outside 0..3; they go from . to 4",
+    ),
     ("lr-rf", array("forest.threshold", put(0, np.nan)), "forest.threshold holds NaN"),
-    ("lr-rf", array("forest.threshold", put(0, np.inf)), "holds numbers from .* to inf"),
-    ("lr-rf", array("importances", put(0, -1)), "importances holds numbers from -1"),
+    (
+        "lr-rf",
+        array("forest.threshold", put(0, np.inf)),
+        "outside -inf.*; they go from .* to inf",
+    ),
+    ("lr-rf", array("importances", put(0, -1)), "importances holds a number outside 0..inf"),
     ("lrt", entry("params", "min_samples_split", to=1), "min_samples_split must be"),
     ("lrf-rt", entry("params", "gamma", to=1.5), "gamma must be"),
     ("lrf-rt", entry("config", "patience", to=1.5), "patience is 1.5"),
@@ -118,20 +126,20 @@ OF_A_LEARNER = [
     ("w-lrt-bag", entry("config", "n_cuts", to=0), "n_cuts is 0"),
     ("rpc", entry("config", "voting", to="loud"), "voting is 'loud'"),
     ("rpc", entry("params", "ridge", to=-1), "ridge must be"),
-    ("rpc", array("weight", lambda w: w[:, :-1]), "weight has shape"),
+    ("rpc", array("weight", lambda w: w[:, :-1]), "weight has the wrong shape"),
     ("rpc", array("weight", put(0, 1e35)), "a score could be infinite"),
-    ("ll", array("scale", put(0, 0)), "scale holds numbers from 0"),
+    ("ll", array("scale", put(0, 0)), "scale holds a number outside .*from 0.0"),
     ("ll", entry("extra", "n_iter", to=-1), "n_iter is -1"),
     ("cc", entry("extra", "n_mistakes", to=None), "n_mistakes is None"),
     ("cc", entry("params", "pairs", to="some"), "pairs must be"),
-    ("cc", entry("params", "epochs", to=10**19), "no valid JSON"),
-    ("default", array("mean_vote", put(0, np.inf)), "mean_vote holds numbers from .* to inf"),
+    ("cc", entry("params", "epochs", to=10**19), "epochs is 10000"),
+    ("default", array("mean_vote", put(0, np.inf)), "mean_vote holds a number that is not finite"),
     ("ib-m", array("positions", put(0, 2.5)), "what is no ranking"),
     ("ib-m", array("positions", put(slice(0, 3), np.nan)), "what is no ranking"),
-    ("ib-m", array("positions", put(0, -np.inf)), "positions holds numbers from -inf"),
+    ("ib-m", array("positions", put(0, -np.inf)), "positions holds a number that is not finite"),
     ("ib-m", array("features", put(0, np.nan)), "features holds NaN"),
-    ("ib-m", array("weight", put(0, 0)), "weight holds numbers from 0"),
-    ("ib-m", array("deviation", put(0, 0)), "deviation holds numbers from 0"),
+    ("ib-m", array("weight", put(0, 0)), "weight holds a number outside .*from 0.0"),
+    ("ib-m", array("deviation", put(0, 0)), "deviation holds a number outside .*from 0.0"),
     ("ib-m", entry("config", "n_neighbors", to=0), "n_neighbors is 0"),
     ("ib-m", entry("config", "n_neighbors", to=21), "n(ot found among|ever chosen from) 20"),
     ("ib-m", entry("config", "width", to=2**40), "never chosen from"),
@@ -199,6 +207,13 @@ def test_a_model_from_a_file_is_pickled_and_copied_like_a_fitted_one(model, tmp_
     mapped = joblib.load(tmp_path / "m.joblib", mmap_mode="r")
     for again in (pickle.loads(pickle.dumps(ranker)), mapped):
         np.testing.assert_array_equal(again.predict_scores(x), ranker.predict_scores(x))
+
+
+def test_a_whole_number_is_a_fraction_where_one_is_due(tmp_path):
+    # JAX takes a Python int for 32 bits.
+    ranker = load(written("ib-pl", tmp_path, entry("config", "prior", to=10**18)))
+    assert isinstance(ranker.config_.prior, float)
+    assert sorted(ranker.predict(np.zeros((1, 4)))[0]) == [1, 2, 3]
 
 
 def test_neighbours_beyond_the_rows_cost_no_memory(tmp_path):
