@@ -232,6 +232,7 @@ def _reading(path: str) -> Iterator[None]:
 def _parsed(path: str, text: str) -> dict[str, Any]:
     try:
         document = _safetensors.parse_json(text)
+        _canonical(document)  # which knows no infinity
     except (ValueError, RecursionError) as error:
         raise ModelFileError(
             f"{path}: the header is no valid JSON: the file was altered or damaged. {_AGAIN}"

@@ -133,6 +133,17 @@ def pack_forest(forest: Forest) -> StoredForest:
     )
 
 
+def require_room(n_trees: int, depth: int, n_nodes: int) -> None:
+    """Raise Unfit for trees whose flat arrays would be out of proportion to their nodes."""
+    # With 2**31 places, nodes could not be numbered.
+    most = min(max(MOST_PLACES, _PLACES_A_NODE * n_nodes), 2**30)
+    if n_trees << depth > most:
+        raise Unfit(
+            f"{n_trees} trees of depth {depth} with {n_nodes} nodes would take the memory of "
+            f"{n_trees << depth} leaves, of {most} at most"
+        )
+
+
 def unpack_forest(stored: StoredForest) -> Forest:
     """Lay stored trees out as flat arrays; Unfit before, where they make no trees of any size."""
     n_nodes, n_trees = len(stored.is_split), n_trees_of(stored)
@@ -144,12 +155,7 @@ def unpack_forest(stored: StoredForest) -> Forest:
     if n_splits != len(stored.feature):
         raise Unfit("the numbers of nodes, splits and leaves make no trees")
     depth = max(1, n_levels - 1)
-    most = min(max(MOST_PLACES, _PLACES_A_NODE * n_nodes), 2**30)  # 2**31 could not be numbered
-    if n_trees << depth > most:
-        raise Unfit(
-            f"{n_trees} trees of depth {depth} with {n_nodes} nodes would take the memory of "
-            f"{n_trees << depth} leaves, of {most} at most"
-        )
+    require_room(n_trees, depth, n_nodes)
     shape = n_trees, 2**depth - 1
     feature, missing_left = np.zeros(shape, np.int32), np.zeros(shape, bool)
     threshold = np.full(shape, np.inf, np.float32)

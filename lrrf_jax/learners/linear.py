@@ -20,6 +20,7 @@ _LEAST_SPREAD = 1e-6
 # Values this many spreads from the mean are cut off: sums of products then stay finite.
 _FARTHEST = 1e9
 _LEAST_SCALE = float(np.finfo(np.float32).tiny)
+_LARGEST = float(np.finfo(np.float32).max)
 
 
 class LinearParams(NamedTuple):
@@ -55,7 +56,7 @@ def scaling_of(
     spread = np.sqrt(_weighted_sum(share, features, centre.astype(np.float64), power=2))
     spread = np.maximum(spread, _LEAST_SPREAD * np.abs(centre))
     # A factor, not a divisor: XLA divides by a row and by many equal rows to different last bits.
-    smallest, greatest = _LEAST_SCALE, np.finfo(np.float32).max / 4
+    smallest, greatest = _LEAST_SCALE, _LARGEST / 4
     factor = 1 / np.where(spread < 1 / greatest, 1, spread)
     return Scaling(centre, np.clip(factor, smallest, greatest).astype(np.float32))
 
@@ -172,9 +173,8 @@ def row_weights(table: TrainingTable) -> NDArray:  # float32 (n_samples,), of me
 
 
 def params_violation(params: LinearParams) -> str | None:
-    """Say which outputs would not be finite, of parameters that were read from a file."""
-    with np.errstate(over="ignore"):
-        most = np.abs(params.weight).sum(axis=0, dtype=np.float64) * _FARTHEST
-    if not (most + np.abs(params.intercept) < np.finfo(np.float32).max / 4).all():
+    """Say whether an output might not be finite, of parameters that were read from a file."""
+    largest = [max(-float(a.min()), float(a.max())) for a in (params.weight, params.intercept)]
+    if largest[0] * len(params.weight) * _FARTHEST + largest[1] > _LARGEST / 4:
         return "weights are so large that a score could be infinite"
     return None

@@ -28,7 +28,8 @@ _MOST_NEIGHBORS = 2**31 - 1
 WEIGHTS = ("uniform", "dudani", "distance")
 MOST_PRIOR = float(np.finfo(np.float32).max)
 _TINY = 2.0**-149
-_ROWS_AT_ONCE = 2**10
+_PAIRS_AT_ONCE = 2**16
+_FARTHEST = np.float32(1e15)
 _TILE = 256  # rows whose neighbours' rankings are modelled at one time
 
 
@@ -198,6 +199,12 @@ def choose_n_neighbors(
     return CANDIDATES[int(np.argmax(np.round(mean_tau, 9)))]
 
 
+def scaled(features: NDArray, mean: NDArray, deviation: NDArray) -> NDArray:
+    """Standardise features; none is so far away that the square of a distance is infinite."""
+    with np.errstate(over="ignore"):
+        return np.clip((features - mean) / deviation, -_FARTHEST, _FARTHEST)
+
+
 def _width_for(n_neighbors: int) -> int:
     return next((width for width in _WIDTHS if width >= n_neighbors), n_neighbors)
 
@@ -252,7 +259,7 @@ class NeighborsLabelRanker(LabelRanker):
             )
             deviation = np.where(square > 0, np.sqrt(square), 1).astype(np.float32)
         params = NeighborParams(
-            (features - mean) / deviation if config.scale else features,
+            scaled(features, mean, deviation) if config.scale else features,
             table.positions,
             weight.astype(np.float32),
             self._overall(table),
@@ -290,7 +297,7 @@ class NeighborsLabelRanker(LabelRanker):
         config = self.config_
         table, rankings = self._ready()
         if config.scale:
-            features = (features - self.params_.mean) / self.params_.deviation
+            features = scaled(features, self.params_.mean, self.params_.deviation)
         found = nearest(table, features, k=self._width())
         return score_neighborhoods(
             *rankings,
@@ -313,8 +320,9 @@ class NeighborsLabelRanker(LabelRanker):
             return f"{config.n_neighbors} neighbours are never chosen from {config.width}"
         if config.width < config.n_neighbors:
             return f"{config.n_neighbors} neighbours are not found among {config.width}"
-        for start in range(0, len(params.positions), _ROWS_AT_ONCE):
-            if not _are_rankings(params.positions[start : start + _ROWS_AT_ONCE]):
+        n_rows = max(1, _PAIRS_AT_ONCE // params.positions.shape[1] ** 2)
+        for start in range(0, len(params.positions), n_rows):
+            if not _are_rankings(params.positions[start : start + n_rows]):
                 return "its training rows hold what is no ranking"
         return None
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from lrrf_jax._typing import NDArray
 from lrrf_jax.learners import schema
-from lrrf_jax.learners.forest_storage import pack_forest
+from lrrf_jax.learners.forest_storage import n_trees_of, pack_forest, require_room
 from lrrf_jax.learners.schema import Sizes, Unfit
 from lrrf_jax.trees.forest import Forest
 
@@ -31,12 +31,13 @@ ADDED = {"format_version": int, "library_version": str, "sha256": str}
 def flatten(params: Any, prefix: str = "") -> dict[str, NDArray]:
     """Name every array of nested NamedTuples: ``forest.feature``, ``forest.threshold``, ...
 
-    Forests are packed, so that a file follows their nodes.
+    Forests are packed, so that a file follows their nodes; Unfit where one could not be read again.
     """
     arrays: dict[str, NDArray] = {}
     for name, value in params._asdict().items():
         if isinstance(value, Forest):
-            value = pack_forest(value)
+            depth, value = value.depth, pack_forest(value)
+            require_room(n_trees_of(value), depth, len(value.is_split))
         if hasattr(value, "_asdict"):
             arrays |= flatten(value, f"{prefix}{name}.")
         else:
@@ -98,7 +99,7 @@ def read_header(learner: Any, header: dict[str, Any]) -> Content:
     ranker = schema.parameters_of(learner, header["params"])
     n_outputs = learner._n_outputs(config, n_labels)
     sizes = {"n_labels": n_labels, "n_features": n_features, "n_outputs": n_outputs}
-    schema.require_usable(lambda: ranker._check_settings(n_features, n_labels))
+    schema.require_usable(ranker, n_features, n_labels)
     extra = header["extra"]
     if header["format_version"] == 1 and isinstance(extra, dict):  # null: there is none
         extra = {name: value for name, value in extra.items() if value is not None}

@@ -16,11 +16,10 @@ from typing import Annotated, Any
 import numpy as np
 
 from lrrf_jax._typing import NDArray
-from lrrf_jax._validation import InputError
+from lrrf_jax._validation import InputError, require_choice
 
 Sizes = dict[str, int]
-# Room for what is printed and multiplied; names of features and labels are counted apart.
-_MOST = 2**53
+_MOST = 2**63 - 1  # of whole numbers that nothing else bounds
 
 
 class Unfit(ValueError):
@@ -119,21 +118,24 @@ def _require_array(name: str, array: NDArray, stored: Stored, sizes: Sizes) -> N
         )
     for axis, size in zip(stored.shape, array.shape, strict=True):
         if sizes.setdefault(axis, size) != size:
-            raise Unfit(f"{name} has shape {array.shape}, where {axis} is {sizes[axis]}")
+            raise Unfit(f"{name} has the wrong shape, {array.shape}: {axis} is {sizes[axis]}")
     if not array.size or array.dtype == bool:
         return array
     with np.errstate(invalid="ignore"):  # NaN that signal
         low, high = array.min(), array.max()  # NaN where there is one; no copy
         if np.isnan(low):
             if not stored.missing:
-                raise Unfit(f"{name} holds NaN")
+                raise Unfit(f"{name} holds NaN, which is not finite")
             low, high = np.fmin.reduce(array, axis=None), np.fmax.reduce(array, axis=None)
     if np.isnan(low):
         return array
     most = sizes[stored.most] - 1 if isinstance(stored.most, str) else stored.most
-    infinite = (np.isinf(low) or np.isinf(high)) and not stored.infinite
-    if infinite or low < stored.least or high > most:
-        raise Unfit(f"{name} holds numbers from {low} to {high}, not {stored.least} to {most}")
+    if (np.isinf(low) or np.isinf(high)) and not stored.infinite:
+        raise Unfit(f"{name} holds a number that is not finite")
+    if low < stored.least or high > most:
+        raise Unfit(
+            f"{name} holds a number outside {stored.least}..{most}; they go from {low} to {high}"
+        )
     return array
 
 
@@ -150,7 +152,14 @@ def settings_of(kind: type, entries: Any, what: str) -> Any:
         field.name for field in dataclasses.fields(kind) if field.default is not dataclasses.MISSING
     }
     require_entries(entries, hints, what, optional=optional)
-    return kind(**entries)
+    # JSON knows one kind of number; programs know two.
+    return kind(**{name: _as_float(hints[name], value) for name, value in entries.items()})
+
+
+def _as_float(hint: Any, value: Any) -> Any:
+    if typing.get_origin(hint) is Annotated:
+        hint = typing.get_args(hint)[0]
+    return float(value) if hint is float else value
 
 
 def parameters_of(learner: type, entries: Any) -> Any:
@@ -194,6 +203,8 @@ def require_entries(
 
 
 def _fits(value: Any, hint: Any, lenient: bool) -> bool:
+    if isinstance(value, int) and abs(value) > _MOST:
+        return False
     if hint is Any:
         return value is None or isinstance(value, bool | int | float | str)
     if typing.get_origin(hint) is Annotated:
@@ -206,7 +217,7 @@ def _fits(value: Any, hint: Any, lenient: bool) -> bool:
     if hint is bool and lenient:
         return isinstance(value, int) and value in (0, 1)
     if hint is int and not lenient:
-        return type(value) is int and abs(value) <= _MOST
+        return type(value) is int
     return value is None if hint is type(None) else isinstance(value, hint)
 
 
@@ -226,6 +237,8 @@ def may_be_null(hint: Any) -> bool:
 
 
 def _shown(value: Any) -> str:
+    if isinstance(value, list | dict):
+        return f"a {type(value).__name__} of {len(value)}" if len(value) > 5 else repr(value)[:60]
     text = repr(value)
     return text if len(text) < 60 else f"{text[:57]}..."
 
@@ -250,9 +263,11 @@ def _is_text(name: str) -> bool:
     return True
 
 
-def require_usable(check: Any) -> None:
-    """Call a learner's own check of its parameters, and turn what it raises into `Unfit`."""
+def require_usable(ranker: Any, n_features: int, n_labels: int) -> None:
+    """Check the parameters of a learner as ``fit`` does; Unfit for those that it refuses."""
     try:
-        check()
+        if hasattr(ranker, "missing"):
+            require_choice(ranker.missing, "missing", ("unknown", "last"))
+        ranker._check_settings(n_features, n_labels)
     except (InputError, TypeError, OverflowError) as error:  # NumPy's, of numbers beyond its own
         raise Unfit(str(error).rstrip(".")) from error

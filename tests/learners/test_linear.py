@@ -2,7 +2,7 @@ import jax
 import numpy as np
 import pytest
 
-from lrrf_jax.learners import linear
+from lrrf_jax.learners import linear, schema
 
 RNG = np.random.default_rng(2)
 
@@ -63,14 +63,24 @@ def test_blocks_hold_all_rows_and_then_zeros():
 @pytest.mark.parametrize(
     ("change", "fragment"),
     [
-        ({"centre": np.zeros(2, np.float32)}, "centre is float32 .2,."),
-        ({"scale": np.zeros(3, np.float32)}, "not positive"),
+        ({"centre": np.zeros(2, np.float32)}, r"centre has the wrong shape, \(2,\)"),
+        ({"scale": np.zeros(3, np.float32)}, "scale holds a number outside"),
         ({"weight": np.zeros((3, 4))}, "weight is float64"),
         ({"intercept": np.full(4, np.inf, np.float32)}, "intercept holds .* not finite"),
     ],
 )
 def test_damaged_parameters_are_told(change, fragment):
     model = params(3, 4)
-    assert linear.params_violation(model, 3, 4) is None
-    with pytest.raises(ValueError, match=fragment):
-        raise ValueError(linear.params_violation(model._replace(**change), 3, 4))
+    sizes = {"n_features": 3, "n_outputs": 4}
+    assert schema.arrays_of(linear.LinearParams, model._asdict(), {**sizes}).weight is model.weight
+    with pytest.raises(schema.Unfit, match=fragment):
+        schema.arrays_of(linear.LinearParams, model._replace(**change)._asdict(), {**sizes})
+
+
+def test_weights_whose_scores_could_be_infinite_are_told():
+    model = params(3, 4)
+    assert linear.params_violation(model) is None
+    for name, value in (("weight", 1e29), ("weight", -1e29), ("intercept", 3e38)):
+        large = getattr(model, name).copy()
+        large.flat[0] = value
+        assert "infinite" in linear.params_violation(model._replace(**{name: large}))

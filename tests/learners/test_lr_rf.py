@@ -323,6 +323,21 @@ def test_apply_gives_leaves_of_the_complete_tree(fitted):
     assert 0 <= leaves.min() <= leaves.max() < 16
 
 
+def test_leaf_numbers_do_not_change_with_the_depth_that_trees_reach():
+    # No tree of a few rows splits twice, so of 16 leaves there are two, each the last of its half.
+    x, y = np.array([[0.0], [1], [2], [np.nan]]), np.array([[1, 2], [1, 2], [2, 1], [2, 1]])
+    ranker = RandomForestLabelRanker(**(SMALL | {"bootstrap": False})).fit(x, y)
+    forest = ranker.forest_
+    assert forest.depth == 1
+    assert forest.leaf_slot.shape == (6, 2)
+    leaves = ranker.apply(x)
+    # Of 2 x 8 leaves, numbered as in trees of depth 4.
+    assert set(leaves.ravel()) == {7, 15}
+    columns = leaves >> (ranker.max_depth - forest.depth)
+    slots = forest.leaf_slot[np.arange(6), columns]
+    np.testing.assert_array_equal(forest.leaf_value[slots[:, 0]], ranker.predict(x))
+
+
 def test_out_of_bag_rankings_use_the_trees_that_did_not_draw_the_row():
     ranker = RandomForestLabelRanker(n_estimators=3, max_depth=4, random_state=0, oob_score=True)
     with pytest.warns(UserWarning, match="drawn by every tree"):

@@ -123,7 +123,9 @@ def _edit_document(document, rng):
     elif way == 4:
         inside.insert(key, copy.deepcopy(value))
     elif way == 5:
-        inside[key], other_inside[other_key] = other_inside[other_key], inside[key]
+        other = copy.deepcopy(other_inside[other_key])
+        other_inside[other_key] = copy.deepcopy(value)
+        inside[key] = other
     elif isinstance(value, int | float) and not isinstance(value, bool):
         change = [value + 1, value - 1, -value, value * 2, float(value), str(value)]
         inside[key] = change[rng.integers(len(change))]

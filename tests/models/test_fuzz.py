@@ -9,12 +9,16 @@ import collections
 import time
 import warnings
 
+import chex
 import jax
 import numpy as np
 import pytest
 
-from lrrf_jax import ModelFileError, load
+from lrrf_jax import InputError, ModelFileError, load
+from lrrf_jax.learners.checkpoints import Checkpoint
 from lrrf_jax.learners.forest_aggregation import ranks_of_sums
+from lrrf_jax.trees.blocks import Grown
+from lrrf_jax.trees.forest import invariant_violation
 from tests.models import mutations
 from tests.models.store import FOLDER
 
@@ -24,6 +28,7 @@ FAMILIES = {
     "linear": ("rpc", "ll", "cc"),
     "neighbours": ("ib",),
     "consensus": ("default",),
+    "checkpoints": (),
 }
 N_ROWS = 32  # as many as are walked down the trees, in one program for each shape
 MOST_SECONDS = 2.0
@@ -57,22 +62,28 @@ class Fuzz:
         self.path.write_bytes(changed)
         start = time.perf_counter()
         try:
-            ranker = load(self.path)
-        except ModelFileError as error:
-            ranker = None
-            self.counts["without the path"] += not str(error).startswith(f"{self.path}: ")
+            found = self.read()
+        except self.refusals as error:
+            found = None
+            self.counts["without the path"] += str(self.path) not in str(error).partition(": ")[0]
         self.slowest = max(self.slowest, time.perf_counter() - start)
         kind = "sealed" if is_sealed else "stale"
         self.counts[kind] += 1
-        if ranker is None:
-            return
-        self.counts[f"{kind}, loaded"] += 1
+        if found is not None:
+            self.counts[f"{kind}, loaded"] += 1
+            self.judge(found, which, is_sealed)
+
+    refusals = ModelFileError
+
+    def read(self):
+        return load(self.path)
+
+    def judge(self, ranker, which, is_sealed):
         if not is_sealed:  # white space, or nothing, was changed
             ranks = self.predict(ranker, self.rows[which])
             assert ranks is None or (ranks == self.ranks[which][: len(ranks)]).all()
             return
-        n_features = ranker.n_features_in_
-        rows = np.resize(self.rows[which], (N_ROWS, n_features))
+        rows = np.resize(self.rows[which], (N_ROWS, ranker.n_features_in_))
         if not ranker.accepts_missing_features:
             rows = np.nan_to_num(rows)
         ranks = self.predict(ranker, rows)
@@ -101,6 +112,37 @@ class Fuzz:
         sums = np.pad(sums, ((0, N_ROWS - len(sums)), (0, 0))).astype(np.int32)
         ranks = np.asarray(ranks_of_sums(sums, config.n_labels, config.aggregation))
         return ranks[: len(rows)]
+
+
+class FuzzCheckpoint(Fuzz):
+    """The same for blocks of trees."""
+
+    refusals = (ModelFileError, InputError)  # trees of another fit are no damage
+
+    def __init__(self, folder):
+        super().__init__("forests", folder)
+        ranker = load(FOLDER / "v1" / "lr-rf.lrrf")
+        fit = {name: getattr(ranker.config_, name) for name in ("n_labels", "aggregation")}
+        fit["max_depth"] = ranker.config_.max_depth
+        self.saved = Checkpoint(folder / "blocks", fit, ranker.n_features_in_)
+        assert self.saved.finished(0, 4) is None
+        gain = (ranker.forest_.threshold < np.inf).astype(np.float32)
+        self.saved.add(Grown(ranker.forest_, gain))
+        self.saved.flush()
+        (self.path,) = (folder / "blocks").iterdir()
+        self.contents = [self.path.read_bytes()]
+        self.original = self.read()
+
+    def read(self):
+        return self.saved.finished(0, 4)
+
+    def judge(self, grown, which, is_sealed):
+        if not is_sealed:
+            chex.assert_trees_all_equal(grown, self.original)
+        assert invariant_violation(grown.forest, self.saved.n_features) is None
+        assert np.isfinite(grown.gain).all()
+        rows = np.resize(self.rows[0], (N_ROWS, self.saved.n_features))
+        assert np.abs(walked_sums(grown.forest, rows)).max() < 2**31
 
 
 def shapes_of(ranker):
@@ -133,7 +175,7 @@ def walked_sums(forest, rows):
 
 
 def fuzz(family, folder, count):
-    fuzz = Fuzz(family, folder)
+    fuzz = FuzzCheckpoint(folder) if family == "checkpoints" else Fuzz(family, folder)
     for seed in range(count):
         try:
             fuzz.alter(seed)
