@@ -21,6 +21,10 @@ class ModelFileError(ValueError):
     """A model file that is damaged, altered, or written by a newer version."""
 
 
+class BackendError(RuntimeError):
+    """JAX cannot be used in this process as it is set up; the message says what to change."""
+
+
 def as_names(names: Any, count: int, what: str, argument: str) -> list[str]:
     """Check user-given names: ``count`` distinct texts."""
     names = [str(name) for name in names]

@@ -7,7 +7,7 @@ code  meaning
 ====  ==========================================================
 0     done
 1     anything else; ``lrrf --debug ...`` shows the traceback
-2     usage
+2     usage; JAX is told to use a device that is not there
 3     bad input data
 4     bad model file
 5     some parts failed, the rest is done
@@ -133,8 +133,11 @@ def _interrupted(*, leave: bool) -> int:
 
 def _told(error: Exception, *, debug: bool) -> int:
     """Write one line on an error, and return the exit code for it."""
-    from lrrf_jax._validation import InputError, ModelFileError
+    from lrrf_jax._validation import BackendError, InputError, ModelFileError
 
+    if isinstance(error, BackendError):
+        typer.echo(f"error: {error}", err=True)
+        return 2
     if isinstance(error, InputError | ModelFileError):
         typer.echo(f"error: {error}", err=True)
         return 4 if isinstance(error, ModelFileError) else 3

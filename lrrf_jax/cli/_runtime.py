@@ -10,7 +10,7 @@ from typing import Any
 
 import typer
 
-from lrrf_jax._validation import InputError
+from lrrf_jax._validation import BackendError, InputError
 
 _M_ARENA_MAX = -8  # of malloc.h
 
@@ -95,7 +95,7 @@ class Failures:
         except Exception as error:
             if n_parts == 1:
                 raise
-            known = isinstance(error, InputError)
+            known = isinstance(error, InputError | BackendError)
             text = str(error) if known else f"{part}: unexpected {type(error).__name__}: {error}"
             self.messages[part] = text
             self._errors.append(error)

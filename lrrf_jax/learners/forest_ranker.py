@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from lrrf_jax._jax_settings import our_settings
 from lrrf_jax._typing import NDArray
 from lrrf_jax.learners import forest_views
 from lrrf_jax.learners.base import LabelRanker
@@ -46,7 +47,9 @@ class ForestLabelRanker(LabelRanker):
         int32 (n_samples, n_estimators)
             0 .. 2**max_depth - 1, leaves of the complete tree from left to right.
         """
-        return forest_views.leaves(self._features(X), self._ready_forests().on_one())
+        features = self._features(X)
+        with our_settings():
+            return forest_views.leaves(features, self._ready_forests().on_one())
 
     # ------------------------------------------------------------------------------- fitted
     @property
