@@ -9,6 +9,7 @@ from lrrf_jax._validation import BackendError
 
 _works = False
 _forked = False
+_named: set[str] = set()  # platforms that were asked for by name, and are there
 
 
 def require_backend() -> None:
@@ -44,6 +45,20 @@ def _start_backend() -> None:
             + (f" JAX says: {reason}" if reason else "")
         ) from error
     _works = True
+
+
+def require_platform(name: str) -> None:
+    """Raise BackendError where the platform that ``jax_default_device`` names has no device."""
+    if name in _named:
+        return
+    try:
+        jax.local_devices(backend=name)
+    except (AssertionError, RuntimeError) as error:
+        raise BackendError(
+            f"jax_default_device is {name!r}, and JAX has no such device here; it has "
+            f"{', '.join(_platforms_here())}. Name one of these, or none."
+        ) from error
+    _named.add(name)
 
 
 def _platforms_here() -> list[str]:

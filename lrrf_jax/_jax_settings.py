@@ -10,7 +10,7 @@ from typing import Any
 
 from jax._src import config  # JAX's own namespace reads a setting ten times as slowly
 
-from lrrf_jax._jax_backend import require_backend
+from lrrf_jax._jax_backend import require_backend, require_platform
 
 _OURS: dict[str, Any] = {
     "default_matmul_precision": None,
@@ -52,6 +52,8 @@ def our_settings() -> contextlib.AbstractContextManager:
     Costs a microsecond or two where the caller has changed nothing.
     """
     require_backend()
+    if isinstance(config.default_device.value, str):
+        require_platform(config.default_device.value)
     other = [item for item in _SETTINGS if item[0].value not in item[2]]
     if not other:
         return _NOTHING

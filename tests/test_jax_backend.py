@@ -8,11 +8,12 @@ import os
 import subprocess
 import sys
 
+import jax
 import numpy as np
 import pytest
 from sklearn.model_selection import GridSearchCV
 
-from lrrf_jax import LEARNERS
+from lrrf_jax import LEARNERS, BackendError
 from lrrf_jax.datasets import load
 
 ENDS_IN = 120  # seconds, of a busy machine
@@ -82,6 +83,15 @@ for name in ("default", "rpc", "lrt", "ib-m"):
         assert line.startswith(f"BackendError: JAX_PLATFORMS (or jax_platforms) is '{platform}'")
         assert "it has cpu" in line
         assert "Unset it, set JAX_PLATFORMS=cpu, or install" in line
+
+
+@pytest.mark.parametrize("name", ["default", "lr-rf"])
+def test_a_default_device_that_is_not_here_is_named(name):
+    learner = LEARNERS[name]()
+    with jax.default_device("tpu"), pytest.raises(BackendError) as raised:
+        learner.fit(DATA.X, DATA.y)
+    assert str(raised.value).startswith("jax_default_device is 'tpu', and JAX has no such device")
+    assert "it has cpu. Name one of these" in str(raised.value)
 
 
 def test_a_platform_that_is_not_here_is_a_matter_of_usage_on_the_command_line(tmp_path):
