@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from lrrf_jax._compilation_cache import use_compilation_cache
-    from lrrf_jax._validation import InputError, ModelFileError
+    from lrrf_jax._validation import BackendError, InputError, ModelFileError
     from lrrf_jax.learners import LEARNERS, ConsensusLabelRanker, RandomForestLabelRanker, load
 
 __version__ = "0.1.0"
 
 __all__ = [
     "LEARNERS",
+    "BackendError",
     "ConsensusLabelRanker",
     "InputError",
     "ModelFileError",
@@ -30,6 +31,7 @@ __all__ = [
 
 # Modules of the names that are not in `learners`.
 _HOMES = {
+    "BackendError": "_validation",
     "InputError": "_validation",
     "ModelFileError": "_validation",
     "use_compilation_cache": "_compilation_cache",

@@ -27,6 +27,10 @@ class ModelFileError(ValueError):
     """A model file that is damaged, altered, or written by a newer version."""
 
 
+class BackendError(RuntimeError):
+    """JAX cannot be used in this process as it is set up; the message says what to change."""
+
+
 # What the system says where it takes no more output.
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 

@@ -297,4 +297,6 @@ def _checked_weight(sample_weight: Any, n_samples: int) -> NDArray:  # float64 (
         "sample_weight must hold finite numbers of at least 0",
         "Leave rows out by the weight 0.",
     )
-    return weight
+    # Sums of very large ones would overflow. A power of two changes no bit of a mean.
+    largest = weight.max(initial=0)
+    return weight / 2.0 ** np.floor(np.log2(largest)) if largest > 0 else weight

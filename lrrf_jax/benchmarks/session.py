@@ -13,6 +13,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from lrrf_jax._jax_backend import require_backend
 from lrrf_jax._validation import InputError
 from lrrf_jax.benchmarks import bars, engines
 from lrrf_jax.benchmarks.cases import DATA_NOTE, Plan, Shape, synthetic
@@ -170,6 +171,7 @@ def hardware() -> dict[str, Any]:
                 if line.startswith("model name"):
                     model = line.split(":", 1)[1].strip()
                     break
+    require_backend()
     if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
         memory = round(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30, 1)
     return {

@@ -7,7 +7,7 @@ code  meaning
 ====  ==========================================================
 0     done
 1     anything else; ``lrrf --debug ...`` shows the traceback
-2     usage
+2     usage; JAX is told to use a device that is not there
 3     bad input data
 4     bad model file
 5     some parts failed, the rest is done
@@ -135,6 +135,7 @@ def _interrupted(*, leave: bool) -> int:
 def _told(error: Exception, *, debug: bool) -> int:
     """Write one line on an error, and return the exit code for it."""
     from lrrf_jax._validation import (
+        BackendError,
         InputError,
         ModelFileError,
         OutputError,
@@ -145,6 +146,9 @@ def _told(error: Exception, *, debug: bool) -> int:
     if isinstance(error, OSError) and is_no_room(error):
         _streams.drop_stdout()
         error = unwritable(error.filename or "standard output", error)
+    if isinstance(error, BackendError):
+        _streams.say(f"error: {error}")
+        return 2
     if isinstance(error, InputError | ModelFileError):
         _streams.say(f"error: {error}")
         return (

@@ -9,7 +9,7 @@ from typing import Any
 
 import typer
 
-from lrrf_jax._validation import InputError, OutputError
+from lrrf_jax._validation import BackendError, InputError, OutputError
 from lrrf_jax.cli._streams import print_json as print_json
 from lrrf_jax.cli._streams import say as say
 from lrrf_jax.cli._streams import show as show
@@ -76,7 +76,7 @@ class Failures:
         except Exception as error:
             if n_parts == 1:
                 raise
-            known = isinstance(error, InputError)
+            known = isinstance(error, InputError | BackendError)
             text = str(error) if known else f"{part}: unexpected {type(error).__name__}: {error}"
             self.messages[part] = text
             self._errors.append(error)

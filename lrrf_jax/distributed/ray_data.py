@@ -234,6 +234,9 @@ def _claim_share(num_cpus: float | None, num_gpus: float) -> None:
 def _require_accelerator() -> None:
     import jax
 
+    from lrrf_jax._jax_backend import require_backend
+
+    require_backend()
     if jax.default_backend() == "cpu":
         raise InputError(
             "num_gpus asks for a GPU, and JAX finds none on the machine of this worker (devices: "

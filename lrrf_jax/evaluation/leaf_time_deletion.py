@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from lrrf_jax._jax_settings import our_settings
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError
 from lrrf_jax.learners import RandomForestLabelRanker, forest_views
@@ -71,10 +72,11 @@ def predict_with_deletion_in_leaves(
     forest, n_labels = ranker.forest_, y_train.shape[1]
     order = np.argsort(y_train, axis=1)
     query_leaf, training_leaf = ranker._leaf_slots(X), ranker._leaf_slots(X_train)
-    key = jax.random.key(ranker._seed, impl="threefry2x32")
-    counts = forest_views.bootstrap_table(
-        key, len(y_train), forest.n_trees, ranker.config_.bootstrap
-    )
+    with our_settings():
+        key = jax.random.key(ranker._seed, impl="threefry2x32")
+        counts = forest_views.bootstrap_table(
+            key, len(y_train), forest.n_trees, ranker.config_.bootstrap
+        )
     total = np.zeros((len(query_leaf), n_labels))
     for tree, child in enumerate(seed.spawn(forest.n_trees)):
         members = leaf_members(training_leaf[:, tree], counts[:, tree], len(forest.leaf_value))

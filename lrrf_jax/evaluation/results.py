@@ -23,6 +23,7 @@ import jax
 import sklearn
 
 import lrrf_jax
+from lrrf_jax._jax_backend import require_backend
 from lrrf_jax._validation import InputError, unwritable
 
 _LOCK_SECONDS = 60
@@ -89,6 +90,7 @@ _READ: dict[Any, Callable[[str], Any]] = {
 
 def platform_text() -> str:
     """Tell the versions and the device that numbers and times depend on."""
+    require_backend()
     device = jax.devices()[0].device_kind
     python = platform.python_version()
     return f"python {python}, jax {jax.__version__}, scikit-learn {sklearn.__version__}, {device}"

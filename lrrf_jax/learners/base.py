@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from lrrf_jax import metrics, model_file
 from lrrf_jax._features import as_features
+from lrrf_jax._jax_settings import our_settings
 from lrrf_jax._program_limit import make_room_for_programs, times_dropped
 from lrrf_jax._threads import thread_count
 from lrrf_jax._typing import NDArray
@@ -134,21 +135,22 @@ class LabelRanker(BaseEstimator, abc.ABC):
         labels: Any,
     ) -> Self:
         """Check the data, and fit with ``_fit``, or with that and options of the learner's own."""
-        table = training_table(
-            X,
-            y,
-            sample_weight,
-            missing=getattr(self, "missing", "unknown"),
-            feature_names=feature_names,
-            labels=labels,
-            known=self._known_names(),
-            needs_features=self.needs_features,
-        )
-        self._require_known(table.features, table.row)
-        make_room_for_programs()
-        self._seed = self._draw_seed()
-        key = jax.random.key(self._seed, impl="threefry2x32")
-        params, config = fit(key, table)
+        with our_settings():
+            table = training_table(
+                X,
+                y,
+                sample_weight,
+                missing=getattr(self, "missing", "unknown"),
+                feature_names=feature_names,
+                labels=labels,
+                known=self._known_names(),
+                needs_features=self.needs_features,
+            )
+            self._require_known(table.features, table.row)
+            make_room_for_programs()
+            self._seed = self._draw_seed()
+            key = jax.random.key(self._seed, impl="threefry2x32")
+            params, config = fit(key, table)
         self._set_fitted(params, config, table.labels, table.feature_names)
         self.n_features_in_ = table.features.shape[1]
         return self
@@ -242,9 +244,10 @@ class LabelRanker(BaseEstimator, abc.ABC):
         sizes = {size for n in rows for size in batch_sizes_of(int(n), thread_count())}
         if batch_sizes is None:
             sizes = set(PROGRAM_SIZES)
-        for size in sorted(sizes - self._sizes_seen(self._ranks)):
-            np.asarray(self._ranks(np.zeros((size, self.n_features_in_), np.float32)))
-            self._sizes_seen(self._ranks).add(size)
+        with our_settings():
+            for size in sorted(sizes - self._sizes_seen(self._ranks)):
+                np.asarray(self._ranks(np.zeros((size, self.n_features_in_), np.float32)))
+                self._sizes_seen(self._ranks).add(size)
         return self
 
     def predict_order(self, X: Any) -> NDArray:

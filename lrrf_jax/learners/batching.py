@@ -9,6 +9,7 @@ import jax
 import numpy as np
 from jax import lax
 
+from lrrf_jax._jax_settings import our_settings
 from lrrf_jax._threads import thread_count
 from lrrf_jax._typing import NDArray
 
@@ -64,7 +65,11 @@ def map_rows(
     what other rows it sees. ``compiled`` remembers the sizes that it has seen: threads that
     need the same new program would each compile it.
     """
-    compiled = set() if compiled is None else compiled
+    with our_settings():
+        return _map_rows(function, features, set() if compiled is None else compiled)
+
+
+def _map_rows(function: Callable[[NDArray], Any], features: NDArray, compiled: set[int]) -> NDArray:
     n_threads = thread_count() if len(features) >= _THREADED_ROWS else 1
     sizes = batch_sizes(len(features), n_threads)
     if sizes == [len(features)]:
@@ -100,7 +105,7 @@ def map_rows(
         device = jax.config.jax_default_device  # type: ignore[attr-defined]
 
         def run_there(piece: tuple[int, int, int]) -> None:
-            with jax.default_device(device):  # which threads do not inherit
+            with our_settings(), jax.default_device(device):  # which threads do not inherit
                 run(piece)
 
         with concurrent.futures.ThreadPoolExecutor(n_threads) as pool:

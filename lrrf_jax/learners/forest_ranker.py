@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lrrf_jax._jax_settings import our_settings
 from lrrf_jax._typing import NDArray
 from lrrf_jax.learners import forest_views, schema
 from lrrf_jax.learners.base import LabelRanker
@@ -56,12 +57,16 @@ class ForestLabelRanker(LabelRanker):
             not change with the depth that the trees reach. ``forest_`` may have fewer levels; a
             column of its ``leaf_slot`` is ``leaf >> (max_depth - forest_.depth)``.
         """
-        leaf = forest_views.leaves(self._features(X), self._ready_forests().on_one())
+        features = self._features(X)
+        with our_settings():
+            leaf = forest_views.leaves(features, self._ready_forests().on_one())
         return forest_views.leaf_at_depth(leaf, self.forest_.depth, self.config_.max_depth)
 
     def _leaf_slots(self, X: Any) -> NDArray:  # int32 (n_samples, n_estimators)
         """Row of ``forest_.leaf_value`` that each row reaches in each tree."""
-        return forest_views.slots(self._features(X), self._ready_forests().on_one())
+        features = self._features(X)
+        with our_settings():
+            return forest_views.slots(features, self._ready_forests().on_one())
 
     # ------------------------------------------------------------------------------- fitted
     @property

@@ -15,6 +15,7 @@ from typing import Annotated, Any, ClassVar, Self
 import jax
 import numpy as np
 
+from lrrf_jax._jax_settings import our_settings
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError, require_integer
 from lrrf_jax.learners import forest_views
@@ -326,16 +327,17 @@ class RandomForestLabelRanker(ForestLabelRanker):
                 "Fit the forest in this process."
             )
         require_integer(k, "k", 1)
-        return forest_views.neighbors(
-            features,
-            int(k),
-            jax.random.key(self._seed, impl="threefry2x32"),
-            self._ready_forests().on_one(),
-            self._training_features,
-            self._training_weight,
-            self._training_rows,
-            self.config_.bootstrap,
-        )
+        with our_settings():
+            return forest_views.neighbors(
+                features,
+                int(k),
+                jax.random.key(self._seed, impl="threefry2x32"),
+                self._ready_forests().on_one(),
+                self._training_features,
+                self._training_weight,
+                self._training_rows,
+                self.config_.bootstrap,
+            )
 
     def _check_settings(self, n_features: int, n_labels: int) -> None:
         resolve_config(self, table_of_shape(n_features, n_labels))

@@ -15,6 +15,7 @@ import jax
 import numpy as np
 from jax.sharding import Mesh, PartitionSpec
 
+from lrrf_jax._jax_settings import our_settings
 from lrrf_jax._typing import AnyArray, Array, NDArray
 from lrrf_jax.trees import mesh
 from lrrf_jax.trees.draws import TreeKeys, drawn_capacity, keys_of_trees
@@ -198,8 +199,13 @@ def _in_threads(start, blocks, n_threads: int) -> Iterator[Any]:
     if n_threads == 1:
         yield from map(start, blocks[1:])
         return
+
+    def start_there(block):
+        with our_settings():  # which threads do not inherit
+            return start(block)
+
     with concurrent.futures.ThreadPoolExecutor(n_threads) as pool:
-        yield from pool.map(start, blocks[1:])
+        yield from pool.map(start_there, blocks[1:])
 
 
 def as_deep_as_grown(grown: Grown) -> Grown:

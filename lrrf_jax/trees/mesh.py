@@ -13,6 +13,7 @@ import numpy as np
 from jax.experimental import multihost_utils
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
+from lrrf_jax._jax_backend import require_backend
 from lrrf_jax._threads import thread_count
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError
@@ -53,6 +54,7 @@ def use_devices(devices: Sequence[jax.Device] | Mesh) -> Iterator[None]:
     1
     """
     global _chosen
+    require_backend()
     flat = devices.devices.flat if isinstance(devices, Mesh) else devices
     before, _chosen = _chosen, _checked(tuple(flat))
     try:

@@ -5,6 +5,7 @@ import pytest
 from sklearn.base import clone
 
 from lrrf_jax.learners.fixed_point import common_unit, integer_weights, relative_weights
+from lrrf_jax.metrics import kendall_tau
 from tests.learners.test_contract import (
     N_ROWS,
     PARTIAL_Y,
@@ -126,6 +127,17 @@ def test_sizes_of_nodes_and_leaves_are_counted_in_rows(name):
     assert all(split >= 21 and child >= 6 for split, child in sizes)
     # By weight, a child of the row that is heaviest would never be too small.
     assert max(weight) > 21
+
+
+def test_the_scale_of_the_weights_does_not_change_a_score():
+    learner = make("default").fit(X, Y)
+    expected = learner.score(X, Y, WEIGHT)
+    taus = kendall_tau(Y, learner.predict(X), per_row=True)
+    assert expected == pytest.approx(np.average(taus, weights=WEIGHT), rel=1e-12)
+    for scale in (*SCALES, 1e308 / WEIGHT.max()):
+        assert learner.score(X, Y, scale * WEIGHT) == pytest.approx(expected, rel=1e-12)
+    one = np.where(np.arange(N_ROWS) == 3, 5e-324, 0)
+    assert learner.score(X, Y, one) == taus[3]
 
 
 def test_multiples_of_a_unit_are_found_whatever_it_is():

@@ -5,6 +5,7 @@ import itertools
 import math
 
 import chex
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -14,7 +15,7 @@ from lrrf_jax.learners.forest_samples import _fit_16_bits
 from lrrf_jax.rankings.mallows import expected_distance
 from lrrf_jax.trees import likeness
 from lrrf_jax.trees.criterion import ClassEntropy, SimilarityEntropy
-from lrrf_jax.trees.pair_criterion import MeanSimilarity, curve_shares, read_curve
+from lrrf_jax.trees.pair_criterion import Disagreement, MeanSimilarity, curve_shares, read_curve
 from tests.trees.cases import config_for, features_with_ties, samples_of
 from tests.trees.growing import check, grow
 
@@ -40,6 +41,55 @@ def sign(row, a, b):
     if np.isnan(row[a]) or np.isnan(row[b]):
         return 0
     return 1 if row[a] < row[b] else -1
+
+
+def sums_of(votes, weight, masked):
+    """Sum as growth does: votes, marks of them where masked, weight, number."""
+    columns = [votes, np.abs(votes)] if masked else [votes]
+    columns += [np.ones((len(votes), 1), int)]
+    sums = (np.concatenate(columns, axis=1) * weight[:, None]).sum(0)
+    return jnp.asarray(np.append(sums, len(votes))[:, None], jnp.int32)
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_weights_take_off_what_a_sample_has_in_common_with_itself(masked):
+    """As if every sample weighed W / n: exactly what is right where all weigh the same."""
+    rng = np.random.default_rng(3)
+    criterion = MeanSimilarity(len(PAIRS), 0.98, masked, separate_count=True)
+    for n_samples in (1, 2, 5, 40):
+        votes = rng.choice([-1, 0, 1] if masked else [-1, 1], (n_samples, len(PAIRS)))
+        others = [(a, b) for a in range(n_samples) for b in range(n_samples) if a != b]
+        agreements = sum((votes[a] * votes[b]).sum() for a, b in others)
+        compared = sum(np.abs(votes[a] * votes[b]).sum() for a, b in others)
+        expected = agreements / compared if compared else 0
+        for weight in (1, 7, 1000):
+            sums = sums_of(votes, np.full(n_samples, weight), masked)
+            score = float(criterion.score(sums, jnp.int32(0))[0])
+            assert score == pytest.approx(expected * n_samples * weight, rel=1e-4, abs=1e-2)
+        uneven = rng.integers(1, 9, n_samples)
+        one, other = (
+            float(criterion.score(sums_of(votes, unit * uneven, masked), jnp.int32(0))[0]) / unit
+            for unit in (1, 64)
+        )
+        assert one == other  # a power of two changes no bit
+
+
+def test_half_a_contradiction_is_that_of_a_sample_of_mean_weight():
+    shares = _dispersion_curve(N_LABELS, "theta")
+    criterion = Disagreement(N_LABELS, shares, separate_count=True, at_least_half=True)
+    wins = np.arange(N_LABELS)[::-1] * 2 - (N_LABELS - 1)
+    votes = np.append(np.ones(len(PAIRS), int), wins)  # the same ranking again and again
+
+    def score(weight):
+        sums = np.append(votes * weight.sum(), [weight.sum(), len(weight)])
+        return float(criterion.score(jnp.asarray(sums[:, None], jnp.int32), jnp.int32(0))[0])
+
+    plain = dataclasses.replace(criterion, separate_count=False)
+    sums = jnp.asarray(np.append(votes * 4, 4)[:, None], jnp.int32)
+    alone = float(plain.score(sums, jnp.int32(0))[0])
+    assert alone > 0
+    for weight in ([1] * 4, [64] * 4, [5, 1, 1, 1]):
+        assert score(np.array(weight)) == pytest.approx(alone * sum(weight) / 4, rel=1e-6)
 
 
 def forest_config(criterion):

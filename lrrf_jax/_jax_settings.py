@@ -1,0 +1,63 @@
+"""The settings of JAX that our programs are written for, whatever their caller works with.
+
+A caller may compute in 64 bits, forbid implicit broadcasting and transfers, or have JAX stop at
+every NaN, which is a missing value here. None of that is about our programs, which would fail, or
+draw other numbers, and be compiled once more.
+"""
+
+import contextlib
+from typing import Any
+
+from jax._src import config  # JAX's own namespace reads a setting ten times as slowly
+
+from lrrf_jax._jax_backend import require_backend, require_platform
+
+_OURS: dict[str, Any] = {
+    "default_matmul_precision": None,
+    "default_prng_impl": "threefry2x32",
+    "enable_x64": False,
+    "numpy_rank_promotion": "allow",
+    "random_seed_offset": 0,
+    "threefry_partitionable": True,
+    # What looks for faults, in the caller's programs.
+    "check_tracer_leaks": False,
+    "debug_infs": False,
+    "debug_key_reuse": False,
+    "debug_nans": False,
+    "disable_jit": False,
+    "eager_constant_folding": False,
+    "enable_checks": False,
+    "error_checking_behavior_divide": "ignore",
+    "error_checking_behavior_nan": "ignore",
+    "error_checking_behavior_oob": "ignore",
+    "no_execution": False,
+    "no_tracing": False,
+    "transfer_guard_device_to_device": "allow",
+    "transfer_guard_device_to_host": "allow",
+    "transfer_guard_host_to_device": "allow",
+}
+# Those that this version of JAX has: the context manager, our value, values as good.
+_SETTINGS = [
+    (setting, value, ("allow", None) if name.startswith("transfer") else (value,))
+    for name, value in _OURS.items()
+    if (setting := getattr(config, name, None)) is not None
+]
+_NOTHING: contextlib.AbstractContextManager = contextlib.nullcontext()
+
+
+def our_settings() -> contextlib.AbstractContextManager:
+    """Let JAX work with our settings inside of a ``with`` block, in this thread alone.
+
+    Each thread of a pool needs a block of its own. Raises BackendError where JAX cannot be used.
+    Costs a microsecond or two where the caller has changed nothing.
+    """
+    require_backend()
+    if isinstance(config.default_device.value, str):
+        require_platform(config.default_device.value)
+    other = [item for item in _SETTINGS if item[0].value not in item[2]]
+    if not other:
+        return _NOTHING
+    stack = contextlib.ExitStack()
+    for setting, value, _ in other:
+        stack.enter_context(setting(value))
+    return stack
