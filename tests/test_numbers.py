@@ -57,7 +57,6 @@ SAME = {
     "masked objects": masked.astype(object),
     "masked rows in a list": list(masked),
     "masked cells in a list": [[1, np.ma.masked, 2], [2, np.ma.masked, 1], [np.ma.masked] * 3],
-    "matrix": np.asmatrix(CELLS) if hasattr(np, "asmatrix") else CELLS,
     "pandas objects": pandas_of(object),
     "pandas objects of Decimal": pd.DataFrame(
         {name: pd.Series(decimals(cells), dtype=object) for name, cells in COLUMNS.items()}
