@@ -131,7 +131,7 @@ def test_every_entrance_takes_every_form(form):
     np.testing.assert_array_equal(
         values(delete_labels(form, 0.3, seed=1)), delete_labels(CELLS, 0.3, seed=1)
     )
-    model = ConsensusLabelRanker().fit(CELLS, prediction)
+    model = ConsensusLabelRanker().fit(CELLS, prediction, feature_names=list("abc"))
     assert model.predict(form).tolist() == model.predict(CELLS).tolist()
     found = cross_validate("default", form, prediction, folds=3, repeats=1)
     expected = cross_validate("default", CELLS, prediction, folds=3, repeats=1)
