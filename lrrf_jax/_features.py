@@ -1,12 +1,13 @@
 """Features as users pass them, arrays or data frames, to float32."""
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from lrrf_jax._frames import column_names, counted, own_names
-from lrrf_jax._names import difference
+from lrrf_jax._names import difference, is_default
 from lrrf_jax._numbers import as_numbers
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError
@@ -91,7 +92,10 @@ def require_same_columns(X: Any, names: Sequence[str] | None) -> None:
         remedy = "X[sorted(X.columns)]"
         # Pandas numbers columns without names, and then knows them by these numbers.
         expected = counted(len(given))
-        if given == expected or sorted(given) != sorted(expected):
+        if given == expected:
+            return
+        if sorted(given) != sorted(expected):
+            _warn_of_strange_names(X, given)
             return
     elif own_names(X, "X") is None and sorted(given) != sorted(expected):
         return
@@ -105,3 +109,13 @@ def require_same_columns(X: Any, names: Sequence[str] | None) -> None:
         f"X must have the {len(expected)} columns that the model was fitted on; "
         f"{difference(expected, given)}. Select them: X[list(model.feature_names_in_)]."
     )
+
+
+def _warn_of_strange_names(X: Any, given: list[str]) -> None:
+    if not is_default(X):
+        warnings.warn(
+            f"the features of the model have no names: the columns of X, '{given[0]}' and so on, "
+            "are taken in their order. Fit with feature_names=... to have names decide.",
+            UserWarning,
+            stacklevel=6,
+        )

@@ -78,6 +78,9 @@ def column_arrays(frame: Any) -> list[NDArray]:  # each of (n_samples,)
     """Columns as arrays: numbers with NaN where a value is missing, else objects."""
     library = library_of(frame)
     if library == PANDAS:
+        dtypes = set(frame.dtypes)
+        if len(dtypes) == 1 and isinstance(next(iter(dtypes)), np.dtype):
+            return list(frame.to_numpy().T)  # all at once
         return [_from_pandas(frame.iloc[:, j]) for j in range(frame.shape[1])]
     if library == POLARS:
         return [_from_polars(column) for column in frame.get_columns()]

@@ -30,7 +30,7 @@ def names_beside(given: Any, table: Any, count: int, what: str, argument: str) -
     if given is None:
         return own
     names = as_names(given, count, what, argument)
-    if own is not None and own != names and not _is_default(table):
+    if own is not None and own != names and not is_default(table):
         at = next(i for i, (name, mine) in enumerate(zip(names, own, strict=True)) if name != mine)
         raise InputError(
             f"{argument} must be left out where the columns have names, or be these names in their "
@@ -63,14 +63,14 @@ def column_order(
         return np.array([place[name] for name in expected])
     if nameless and place.keys() == set(counted(len(expected))):
         return np.array([place[name] for name in counted(len(expected))])
-    if _is_default(table):
+    if is_default(table):
         return None
     if nameless and not place.keys() & set(expected):
         warnings.warn(
             f"the labels of {need} have no names: the columns of {argument}, '{given[0]}' and so "
             "on, are taken in their order. Fit with labels=... to have names decide.",
             UserWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
         return None
     raise InputError(
@@ -92,7 +92,7 @@ def paired_order(table: Any, other: Any, argument: str, other_argument: str) -> 
     expected, given = column_names(table, argument), column_names(other, other_argument)
     if expected is None or given is None:
         return None
-    if _is_default(table) and set(expected) != set(given):
+    if is_default(table) and set(expected) != set(given):
         return None
     return column_order(other, expected, other_argument, argument)
 
@@ -112,7 +112,7 @@ def difference(expected: list[str], given: list[str]) -> str:
     return "; ".join(parts)
 
 
-def _is_default(table: Any) -> bool:
-    """Tell names that a library of tables gives to columns without any."""
+def is_default(table: Any) -> bool:
+    """Tell a table without names, or with those that a library gives to columns without any."""
     names = own_names(table, "")
     return names is None or names == [f"column_{j}" for j in range(len(names))]

@@ -27,7 +27,7 @@ def as_array(values: Any, name: str, form: str = TABLE) -> NDArray:
         array = values
     else:
         require_container(values, name, form)
-        array = _listed(values, name)
+        array = _listed(values, name, form)
     if array.dtype.names is not None:
         raise InputError(
             f"{name} must be {form}; it is a structured array with the fields "
@@ -64,9 +64,8 @@ def as_numbers(
 
 
 def _numbers_of_frame(frame: Any, name: str, remedy: str, booleans: bool) -> NDArray:
-    columns = []
+    columns, names = [], _frames.own_names(frame, name)
     for j, column in enumerate(_frames.column_arrays(frame)):
-        names = _frames.column_names(frame, name)
         label = f"column {j if names is None else repr(names[j])}"
         numbers, bad = _numbers(column, f"{label} of {name}", remedy, booleans)
         if bad is not None:
@@ -93,7 +92,7 @@ def _numbers(
     for at, cell in enumerate(array.ravel().tolist()):
         try:
             numbers[at] = _number(cell, booleans)
-        except (TypeError, ValueError, ArithmeticError):
+        except Exception:  # whatever a stranger's object raises
             bad[at] = True
     return numbers.reshape(array.shape), bad.reshape(array.shape) if bad.any() else None
 
@@ -135,18 +134,24 @@ def shown(cell: Any, write: Callable[[Any], str] = repr) -> str:
     return text if len(text) <= _LONGEST_CELL else text[: _LONGEST_CELL - 3] + "..."
 
 
-def _listed(values: Any, name: str) -> NDArray:
+def _listed(values: Any, name: str, form: str) -> NDArray:
     try:
         if not isinstance(values, np.ndarray) and _holds_masked(values):
             values = [_unmasked(row) for row in values]
         if isinstance(values, np.ma.MaskedArray):
             return _unmasked(values)
         return np.asarray(values)
-    except (ValueError, TypeError) as error:
+    except ValueError as error:
         raise InputError(
             f"{name} must be a table; its rows have different lengths. Write a cell for each "
             "column in every row, None where a value is missing; lists of labels become "
             "positions by `rankings_from_orderings`."
+        ) from error
+    except Exception as error:  # of a stranger's object, such as a tensor on a device
+        reason = str(error).strip().splitlines() or [type(error).__name__]
+        raise InputError(
+            f"{name} must be {form}; NumPy cannot read a {type(values).__name__} "
+            f"({reason[0]:.80}). Make a NumPy array of it first."
         ) from error
 
 

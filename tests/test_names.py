@@ -102,8 +102,10 @@ def test_labels_that_never_had_names_are_taken_in_order_with_a_warning(saved, tm
         model.save(tmp_path / "m.lrrf")
         model = lrrf_jax.load(tmp_path / "m.lrrf")
     expected = model.score(X, Y)
-    with pytest.warns(UserWarning, match="of the model have no names: the columns of y, 'rain'"):
+    told = "of the model have no names: the columns of y, 'rain'"
+    with pytest.warns(UserWarning, match=told) as caught:
         assert model.score(X, pd.DataFrame(Y, columns=LABELS)) == expected
+    assert caught[0].filename == __file__
     # Of made-up names one is known, so the others are mistakes.
     with pytest.raises(InputError, match="'L2' is missing.* 'snow' is not known"):
         model.score(X, pd.DataFrame(Y, columns=["L1", "snow", "L3"]))
@@ -219,6 +221,17 @@ def test_features_in_another_order_are_refused_also_where_numbers_are_their_name
         back = make("default").fit(backwards, Y)
         with pytest.raises(InputError, match="columns in the order that the model was"):
             back.predict(x)
+
+
+@every_frame
+def test_features_that_never_had_names_are_taken_in_order_with_a_warning(frame):
+    model = make("rpc").fit(X, Y)
+    expected = model.predict_scores(X)
+    with pytest.warns(UserWarning, match="of the model have no names: the columns of X, 'a'") as w:
+        np.testing.assert_array_equal(model.predict_scores(frame(X, FEATURES)), expected)
+    assert w[0].filename == __file__
+    for nameless in (pd.DataFrame(X), pl.DataFrame(X), X.tolist()):
+        np.testing.assert_array_equal(model.predict_scores(nameless), expected)
 
 
 def test_every_view_of_a_forest_refuses_features_in_another_order():

@@ -57,7 +57,6 @@ SAME = {
     "masked objects": masked.astype(object),
     "masked rows in a list": list(masked),
     "masked cells in a list": [[1, np.ma.masked, 2], [2, np.ma.masked, 1], [np.ma.masked] * 3],
-    "matrix": np.asmatrix(CELLS) if hasattr(np, "asmatrix") else CELLS,
     "pandas objects": pandas_of(object),
     "pandas objects of Decimal": pd.DataFrame(
         {name: pd.Series(decimals(cells), dtype=object) for name, cells in COLUMNS.items()}
@@ -132,7 +131,7 @@ def test_every_entrance_takes_every_form(form):
     np.testing.assert_array_equal(
         values(delete_labels(form, 0.3, seed=1)), delete_labels(CELLS, 0.3, seed=1)
     )
-    model = ConsensusLabelRanker().fit(CELLS, prediction)
+    model = ConsensusLabelRanker().fit(CELLS, prediction, feature_names=list("abc"))
     assert model.predict(form).tolist() == model.predict(CELLS).tolist()
     found = cross_validate("default", form, prediction, folds=3, repeats=1)
     expected = cross_validate("default", CELLS, prediction, folds=3, repeats=1)

@@ -4,11 +4,12 @@ Both are those of Huellermeier, Fuernkranz, Cheng and Brinker (2008) and of Chen
 Huellermeier (2009), as Zhou and Qiu (2018), section 5.1, describe them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
 
+from lrrf_jax._frames import own_names
 from lrrf_jax._names import names_beside
 from lrrf_jax._numbers import VECTOR, as_array, as_numbers
 from lrrf_jax._typing import NDArray
@@ -98,7 +99,7 @@ def from_regression(
     X : array-like or data frame, shape (n_samples, n_attributes)
         Finite numbers: all attributes of a regression set, the target among them if wanted.
     features_as_labels : sequence of int or str, or int
-        Attributes that become the labels: indices from 0, or names; or how many attributes to
+        Attributes that become the labels: names, or indices from 0; or how many attributes to
         draw at random, as the recipe's authors did.
     name : str
         Name of the data set.
@@ -129,7 +130,8 @@ def from_regression(
     """
     table = _finite_table(X)
     names = _feature_names(feature_names, X, table.shape[1])
-    chosen = _label_columns(features_as_labels, names, seed)
+    named = own_names(X, "X") is not None
+    chosen = _label_columns(features_as_labels, names, named, seed)
     if len(chosen) < 2 or len(chosen) >= len(names):
         raise InputError(
             f"features_as_labels must leave at least one feature and take at least two labels; "
@@ -186,13 +188,13 @@ def _feature_names(names: Sequence[str] | None, X: Any, count: int) -> tuple[str
 
 
 def _label_columns(
-    wanted: int | Sequence[int] | Sequence[str], names: tuple[str, ...], seed: int
+    wanted: int | Sequence[int] | Sequence[str], names: tuple[str, ...], named: bool, seed: int
 ) -> list[int]:
     if isinstance(wanted, int | np.integer):
         count = min(max(int(wanted), 0), len(names))
         drawn = np.random.default_rng(seed).choice(len(names), count, replace=False)
         return sorted(drawn.tolist())
-    if not isinstance(wanted, str | Sequence | np.ndarray):
+    if not isinstance(wanted, Iterable) or isinstance(wanted, Set | Mapping | bytes):
         raise InputError(
             "features_as_labels must be a number, or a list of names or indices of attributes; it "
             f"is {wanted!r:.60}."
@@ -201,6 +203,8 @@ def _label_columns(
     for attribute in [wanted] if isinstance(wanted, str) else wanted:
         if isinstance(attribute, str) and attribute in names:
             indices.append(names.index(attribute))
+        elif named and isinstance(attribute, int | np.integer) and str(attribute) in names:
+            indices.append(names.index(str(attribute)))  # a column of pandas called by a number
         elif isinstance(attribute, int | np.integer) and 0 <= attribute < len(names):
             indices.append(int(attribute))
         else:

@@ -17,7 +17,7 @@ import jax
 from tqdm import tqdm
 
 from lrrf_jax._threads import limit_threads, thread_count
-from lrrf_jax._validation import require_integer
+from lrrf_jax._validation import InputError, require_integer
 from lrrf_jax.evaluation.protocol import (
     DELETE_ONCE,
     Protocol,
@@ -131,12 +131,17 @@ def compare(
     rules = [Protocol(folds, float(share), seed, protocol, stratified) for share in missing]
     checked = {}
     for name, table in tables.items():
+        if not isinstance(table, tuple | list) or len(table) not in (2, 3):
+            raise InputError(
+                f"tables must map names to (X, y) or (X, y, sample_weight); '{name}' is a "
+                f"{type(table).__name__}."
+            )
         checked[name] = as_table(*table)
         require_integer(folds, "folds", 2, checked[name].n_samples)
     firsts = {name: _first_folds(folds_run, name, folds) for name in tables}
-    for name, table in checked.items():
+    for name, of_name in checked.items():
         for rule in rules:
-            warn_of_unranked_labels(table, rule, repeats, firsts[name], name)
+            warn_of_unranked_labels(of_name, rule, repeats, firsts[name], name)
     tasks = list(_tasks(estimators, list(tables), rules, repeats, firsts))
     file = None if results is None else ResultsFile(results)
     known = {} if file is None else {result.key: result for result in file.read()}

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+from lrrf_jax._numbers import as_numbers
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError, require_choice
 from lrrf_jax.plotting import _canvas
@@ -91,7 +92,7 @@ def plot_curves(
 
 
 def _runs(name: str, scores: Any, n_points: int) -> NDArray:  # float64 (n_points, n_runs)
-    runs = np.asarray(scores, np.float64)
+    runs = as_numbers(scores, f"the curve {name!r}", remedy="Give numbers.").astype(np.float64)
     if runs.ndim == 1:
         runs = runs[:, None]
     if runs.ndim != 2 or len(runs) != n_points or runs.shape[1] == 0:

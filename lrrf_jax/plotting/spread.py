@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from lrrf_jax._numbers import as_numbers
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError
 from lrrf_jax.plotting import _canvas
@@ -68,10 +69,8 @@ def plot_spread(runs: Mapping[str, Any], *, xlabel: str = "Kendall's tau", ax: A
 
 
 def _known(name: str, values: Any) -> NDArray:  # float64 (n_known,)
-    try:
-        scores = np.asarray(values, np.float64).ravel()
-    except (TypeError, ValueError):
-        raise InputError(f"the runs of {name!r} must be numbers.") from None
+    numbers = as_numbers(values, f"the runs of {name!r}", remedy="Give numbers.")
+    scores = numbers.astype(np.float64).ravel()
     scores = scores[~np.isnan(scores)]
     if not len(scores):
         raise InputError(f"{name!r} has no score in any run. Leave it out.")

@@ -1,6 +1,10 @@
+import sys
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 import scipy.stats
 from sklearn.datasets import load_diabetes, load_iris
@@ -153,3 +157,59 @@ def test_recipe_b_refuses_what_it_cannot_rank(case):
 def test_recipe_a_refuses_what_it_cannot_rank(X, y, names, fragment):
     with pytest.raises(InputError, match=fragment):
         from_classification(X, y, name="t", feature_names=names)
+
+
+FRAMES = [
+    lambda values, names: pd.DataFrame(values, columns=names),
+    lambda values, names: pl.DataFrame(dict(zip(names, np.transpose(values), strict=True))),
+    lambda values, names: pa.table(dict(zip(names, np.transpose(values), strict=True))),
+]
+
+
+@pytest.mark.parametrize("frame", FRAMES)
+def test_recipes_keep_the_names_of_a_frame(frame):
+    rng = np.random.default_rng(0)
+    values, names = rng.random((12, 4)), ["heat", "rain", "wind", "snow"]
+    classes = np.arange(12) % 3
+    plain = from_classification(values, classes, name="toy", feature_names=names)
+    found = from_classification(frame(values, names), classes, name="toy")
+    assert found.feature_names == plain.feature_names == tuple(names)
+    np.testing.assert_array_equal(found.y, plain.y)
+    plain = from_regression(values, [1, 3], name="toy", feature_names=names)
+    for wanted in (["rain", "snow"], [1, 3], pd.Index(["rain", "snow"])):
+        found = from_regression(frame(values, names), wanted, name="toy")
+        assert (found.feature_names, found.labels) == (("heat", "wind"), ("rain", "snow"))
+        np.testing.assert_array_equal(found.y, plain.y)
+    for call in (from_classification, from_regression):
+        with pytest.raises(InputError, match="feature_names must be left out .*'heat'"):
+            call(frame(values, names), classes, name="toy", feature_names=list("abcd"))
+
+
+def test_numbers_that_are_names_name_the_attributes():
+    values = np.random.default_rng(0).random((12, 3))
+    backwards = pd.DataFrame(values, columns=[2, 1, 0])
+    assert from_regression(backwards, [0, 1], name="toy").labels == ("0", "1")
+    np.testing.assert_array_equal(
+        from_regression(backwards, [0, 1], name="toy").y,
+        from_regression(values, [2, 1], name="t").y,
+    )
+    counted = from_regression(pd.DataFrame(values), [0, 1], name="toy")
+    assert counted.labels == ("A1", "A2")
+
+
+@pytest.mark.parametrize("wanted", [{"A1", "A2"}, {"A1": 1}, None, b"A1", 1.5])
+def test_attributes_must_be_named_in_an_order(wanted):
+    with pytest.raises(InputError, match="features_as_labels must be a number, or a list"):
+        from_regression([[1, 2, 3], [3, 1, 2]], wanted, name="toy")
+
+
+def test_a_data_set_becomes_data_frames_with_its_names(monkeypatch):
+    iris = load("iris")
+    X, y = iris.as_frames()
+    assert y.columns.tolist() == ["setosa", "versicolor", "virginica"]
+    assert X.columns.tolist() == list(iris.feature_names)
+    np.testing.assert_array_equal(X.to_numpy(), iris.X)
+    np.testing.assert_array_equal(y.to_numpy(), iris.y)
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(InputError, match="needs pandas, .* labels=data.labels"):
+        iris.as_frames()
