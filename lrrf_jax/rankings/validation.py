@@ -130,7 +130,9 @@ def _floats_from_objects(table: NDArray, name: str) -> NDArray:
 
 
 def _shown(row: Any) -> str:
-    """Write a row as a short list; whole numbers without a decimal point."""
+    """Write a row as a short list, a number as itself; whole ones without a decimal point."""
+    if isinstance(row, np.generic):
+        return _shown([row])[1:-1]
     if isinstance(row, str) or not np.iterable(row):
         return repr(row)
     cells = [cell.item() if isinstance(cell, np.generic) else cell for cell in row]

@@ -32,7 +32,8 @@ from typing import NamedTuple
 ROOT = Path(__file__).parents[2]
 # Focused tests of each module, quick without compiling; -k and the like may be added.
 SUITES = {
-    "lrrf_jax/metrics.py": "tests/test_metrics.py tests/test_metric_properties.py",
+    "lrrf_jax/metrics.py": "tests/test_metrics.py tests/test_metric_properties.py "
+    "tests/test_metric_arguments.py",
     "lrrf_jax/rankings/aggregation.py": "tests/rankings/test_aggregation.py "
     "tests/rankings/test_aggregation_properties.py --deselect tests/rankings/test_aggregation.py"
     "::test_local_search_almost_always_finds_the_exact_optimum --deselect tests/rankings/"
