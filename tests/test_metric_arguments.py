@@ -30,8 +30,17 @@ def test_weights_may_be_given_by_position_and_what_follows_by_name_only(name):
             {"y_pred": [[1, 2, 3]]},
             "y_true and y_pred must have the same shape; they have (2, 3) and (1, 3).",
         ),
-        ({"y_true": [[1, 2, 4], [1, 2, 3]]}, "y_true must hold positions from 1 to 3, or NaN"),
-        ({"y_pred": [[1, 2, 4], [1, 2, 3]]}, "y_pred must hold positions from 1 to 3 for every"),
+        (
+            {"y_true": [[1, 2, 3], [1, 2, 4]]},
+            "y_true must hold positions from 1 to 3, or NaN where unknown; row 1 is [1, 2, 4] "
+            "(1 of 2 rows fail)",
+        ),
+        (
+            {"y_pred": [[1, 2, 3], [1, 2, 4]]},
+            "y_pred must hold positions from 1 to 3 for every label; row 1 is [1, 2, 4] "
+            "(1 of 2 rows fail)",
+        ),
+        ({"y_true": np.ones((0, 3)), "y_pred": np.ones((0, 3))}, "row at least; it has none"),
         ({"y_pred": [[0.5, 2, 3], [1, 2, 3]]}, "row 0 is [0.5, 2, 3] (1 of 2 rows fail)"),
         ({"y_true": np.full((2, 3), np.nan)}, "one row at least; none of its 2 rows has"),
         ({"sample_weight": [0, 0]}, "it is 0 for all 2 of them"),

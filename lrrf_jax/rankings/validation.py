@@ -67,6 +67,10 @@ def require_rankings(
     InputError
         Otherwise, for fewer than two labels, or for another number of rows than ``n_samples``.
     """
+    if y is None:
+        raise InputError(
+            "y must hold rankings: fit requires y to be passed, but the target y is None."
+        )
     table = number_table(y, "y", finite=True)
     if table.shape[1] < 2:
         raise InputError(
