@@ -14,7 +14,7 @@ from tests.learners.test_contract import make
 
 EXPECTED = {  # for all learners; strict: one that passes is told
     "check_n_features_in_after_fitting": "the message tells the same in other words",
-    "check_dtype_object": "a cell that is a dict is an InputError, which is a ValueError, as all are",
+    "check_dtype_object": "a dict in X is an InputError, so a ValueError, as all are",
 }
 
 
