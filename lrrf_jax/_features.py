@@ -53,12 +53,14 @@ def as_features(
     if table.ndim != 2:
         raise InputError(
             f"X must have two dimensions, (n_samples, n_features); it has shape {table.shape}. "
-            "Write one row as X.reshape(1, -1), one feature as X.reshape(-1, 1)."
+            "Reshape your data: one row as X.reshape(1, -1), one feature as X.reshape(-1, 1)."
         )
     if len(table) == 0 or (table.shape[1] == 0 and not none_will_do):
+        count, what = (len(table), "sample") if len(table) == 0 else (0, "feature")
         raise InputError(
-            f"X must have a row and a feature at least; it has shape {table.shape}. Of rankings "
-            "without features only the learner 'default', the consensus, can make something."
+            f"X must have a row and a feature at least; it has {count} {what}(s) "
+            f"(shape={table.shape}) while a minimum of 1 is required. Of rankings without "
+            "features only the learner 'default', the consensus, can make something."
         )
     if n_features is not None and table.shape[1] != n_features:
         raise InputError(

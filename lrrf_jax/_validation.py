@@ -108,7 +108,7 @@ def as_weights(sample_weight: Any, n_samples: int) -> NDArray | None:  # float64
             f"{weight[first]} ({bad.sum()} of {n_samples} rows fail)."
         )
     if not weight.any():
-        raise InputError("sample_weight must have a positive number at least; all are 0.")
+        raise InputError("sample_weight must have a positive number at least; all are zero.")
     return None if (weight == 1).all() else weight
 
 

@@ -175,6 +175,7 @@ class LabelRanker(BaseEstimator, abc.ABC):
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
         self._forget_derived()
+        self._compiled_sizes: dict[tuple[str, int], set[int]] = {}  # predict adds no attribute
 
     def _forget_derived(self) -> None:
         """Drop what is derived from the parameters and can be derived again."""

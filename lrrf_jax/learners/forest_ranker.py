@@ -33,6 +33,10 @@ class ForestLabelRanker(LabelRanker):
         super()._forget_derived()
         self.__dict__.pop("_ready", None)
 
+    def _set_fitted(self, params: Any, config: Any, labels: Any, feature_names: Any) -> None:
+        super()._set_fitted(params, config, labels, feature_names)
+        self._ready = ReadyForests(params.forest)  # nothing is on a device yet
+
     def _ready_forests(self) -> ReadyForests:
         if "_ready" not in self.__dict__:
             self._ready = ReadyForests(self.params_.forest)

@@ -67,6 +67,10 @@ def require_rankings(
     InputError
         Otherwise, for fewer than two labels, or for another number of rows than ``n_samples``.
     """
+    if y is None:
+        raise InputError(
+            "y must hold rankings: fit requires y to be passed, but the target y is None."
+        )
     table = number_table(y, "y", finite=True)
     if table.shape[1] < 2:
         raise InputError(
@@ -108,7 +112,9 @@ def require_rows(
 
 
 def _shown(row: Any) -> str:
-    """Write a row as a short list; whole numbers without a decimal point."""
+    """Write a row as a short list, a number as itself; whole ones without a decimal point."""
+    if isinstance(row, np.generic):
+        return _shown([row])[1:-1]
     if isinstance(row, str | bytes) or not np.iterable(row):
         return shown(row)
     cells = [cell.item() if isinstance(cell, np.generic) else cell for cell in row]

@@ -5,7 +5,8 @@ Usage: python scripts/quality/mutate.py [MODULE ...] [--jobs 2] [--per-place 3] 
 Needs ``pip install cosmic-ray``, whose operators make the mutants. Its runner starts a Python for
 every mutant, and importing JAX takes longer than the tests; here one process imports what tests
 import but the package itself, and forks for each mutant. (JAX survives a fork before its first
-use.) JAX runs op by op (JAX_DISABLE_JIT), so that mutants compile no programs.
+use.) JAX runs op by op (JAX_DISABLE_JIT), so that mutants compile no programs,
+and properties are tried on few examples.
 
 Where one place has many mutants of a kind (``+`` becomes any of eleven operators), ``--per-place``
 of them are tried, chosen by a fixed seed. Survivors are printed as lines of a diff; those that are
@@ -32,7 +33,8 @@ from typing import NamedTuple
 ROOT = Path(__file__).parents[2]
 # Focused tests of each module, quick without compiling; -k and the like may be added.
 SUITES = {
-    "lrrf_jax/metrics.py": "tests/test_metrics.py tests/test_metric_properties.py",
+    "lrrf_jax/metrics.py": "tests/test_metrics.py tests/test_metric_properties.py "
+    "tests/test_metric_arguments.py",
     "lrrf_jax/rankings/aggregation.py": "tests/rankings/test_aggregation.py "
     "tests/rankings/test_aggregation_properties.py --deselect tests/rankings/test_aggregation.py"
     "::test_local_search_almost_always_finds_the_exact_optimum --deselect tests/rankings/"
@@ -59,36 +61,35 @@ def mutants(source: str, per_place: int) -> list[Mutant]:
     from cosmic_ray.ast import ast_nodes, get_ast
     from cosmic_ray.mutating import mutate_code
 
-    places: dict[tuple, list[Mutant]] = {}
-    original = _behaviour(source)
+    places: dict[tuple, list] = {}
+    tree = get_ast(source)
     for name in sorted(plugins.operator_names()):
         operator_class = plugins.get_operator(name)
         if operator_class.arguments():
             continue
         operator = operator_class()
         spots = [
-            start
-            for node in ast_nodes(get_ast(source))
-            for start, _ in operator.mutation_positions(node)
+            start for node in ast_nodes(tree) for start, _ in operator.mutation_positions(node)
         ]
+        family = name.rsplit("_", 2)[0].split("Operator")[0] if "Replace" in name else name
         for occurrence, start in enumerate(spots):
-            code = mutate_code(source, operator, occurrence)
+            places.setdefault((start, family), []).append((name, operator, occurrence))
+    original, chance, found = _behaviour(source), random.Random(0), []
+    for (start, _), candidates in sorted(places.items(), key=lambda place: place[0]):
+        chance.shuffle(candidates)
+        wanted = per_place
+        for name, operator, occurrence in candidates:
+            if not wanted:
+                break
             try:
+                code = mutate_code(source, operator, occurrence)
                 if code is None or _behaviour(code) == original:
                     continue
             except SyntaxError:  # a bare * among parameters is no operator
                 continue
-            family = name.rsplit("_", 2)[0] if "Replace" in name else name
-            places.setdefault((start, family.split("Operator")[0]), []).append(
-                Mutant(start[0], name, code)
-            )
-    chance = random.Random(0)
-    chosen = [
-        mutant
-        for _, found in sorted(places.items())
-        for mutant in (found if len(found) <= per_place else chance.sample(found, per_place))
-    ]
-    return sorted(chosen, key=lambda mutant: mutant.line)
+            found.append(Mutant(start[0], name, code))
+            wanted -= 1
+    return found
 
 
 def _behaviour(source: str) -> str:
@@ -186,7 +187,7 @@ def main() -> None:
     parser.add_argument("--lines", help="first-last: only mutants of these lines")
     parser.add_argument("--count", action="store_true", help="count mutants, try none")
     options = parser.parse_args()
-    os.environ["JAX_DISABLE_JIT"] = "1"
+    os.environ |= {"JAX_DISABLE_JIT": "1", "HYPOTHESIS_PROFILE": "mutants"}
     os.environ.pop("JAX_COMPILATION_CACHE_DIR", None)
     for name in PRELOADED.split():
         __import__(name)

@@ -3,6 +3,9 @@
 The default run takes a hundredth of the models of ``-m slow``, which tries a thousand.
 """
 
+import functools
+
+import jax
 import numpy as np
 import pytest
 
@@ -96,6 +99,21 @@ def test_the_estimator_ranks_as_a_plain_walk_does_and_refuses_infinities():
     padded = np.concatenate([finite, np.full((parity.N_ROWS - len(finite), x.shape[1]), np.nan)])
     sums, _ = parity.sums_of_walks(forest, padded.astype(np.float32))
     np.testing.assert_array_equal(ranker.predict(padded), parity.ranks_of_plain_sums(sums, shape))
+
+
+@pytest.mark.parametrize("shape", [SHAPES[2], SHAPES[5], SHAPES[7]], ids=str)
+@pytest.mark.parametrize("n_rows", [1, parity.N_ROWS])
+def test_no_product_of_floats_decides_a_rank(shape, n_rows):
+    # Accelerators round matrix products of float32 to TF32 unless they are told not to.
+    forest, x = parity.random_model(shape, 3)
+    static = {"n_labels": shape.n_labels, "aggregation": shape.aggregation}
+    program = jax.make_jaxpr(functools.partial(forest_ranks.__wrapped__, **static))(
+        make_ready(forest), x[:n_rows]
+    )
+    text = str(program)
+    assert "gather" in text
+    assert "dot_general" not in text
+    assert "f32[" not in text.replace(f"f32[{n_rows},{shape.n_features}]", "")  # but the rows
 
 
 def test_the_plain_twin_agrees_with_slower_loops():

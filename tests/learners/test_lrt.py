@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lrrf_jax import LEARNERS, metrics
+from lrrf_jax import LEARNERS, RandomForestLabelRanker, metrics
 from lrrf_jax._validation import InputError
 from lrrf_jax.datasets import delete_labels
 from lrrf_jax.rankings.completion import most_probable_extension
@@ -202,3 +202,18 @@ def test_parameters_out_of_range_are_refused_by_name(settings, named):
 def test_parameters_of_other_forests_are_checked_too(name, settings):
     with pytest.raises(InputError, match=next(iter(settings))):
         LEARNERS[name](**settings).fit(X, Y)
+
+
+@pytest.mark.slow
+def test_missing_values_take_the_side_that_they_took_in_training():
+    # scikit-learn 28772: a tree and its exported form sent them different ways.
+    x = np.array([np.nan] * 4 + list(range(6)), float)[:, None]
+    first = np.array([True] * 4 + [False] * 4 + [True] * 2)
+    y = np.where(first[:, None], [[1.0, 2]], [[2.0, 1]])
+    tree = RandomForestLabelRanker(
+        n_estimators=1, bootstrap=False, max_depth=2, max_features=None, max_bins="exact"
+    ).fit(x, y)
+    rows = np.array([[np.nan], [1.2], [4.8]])
+    assert tree.predict(rows).tolist() == [[1, 2], [2, 1], [1, 2]]
+    leaves = tree.apply(rows)[:, 0]
+    assert leaves[1] not in (leaves[0], leaves[2])
