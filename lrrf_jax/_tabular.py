@@ -67,6 +67,8 @@ def existing_file(path: str | os.PathLike[str]) -> str:
         raise InputError(f"{text}: there is no such file. Check the path.")
     if os.path.isdir(text):
         raise InputError(f"{text}: is a directory. Name one file in it.")
+    if not os.path.isfile(text):
+        raise InputError(f"{text}: is no regular file but a pipe or a device. Save it to a file.")
     if os.path.getsize(text) == 0:
         raise InputError(f"{text}: the file is empty. Write it again.")
     return text

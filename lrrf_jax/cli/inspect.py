@@ -21,6 +21,7 @@ def inspect(
     from lrrf_jax import load, model_file
     from lrrf_jax.cli import _runtime
 
+    _runtime.require_model_file(model)
     header, _ = model_file.read_model(model)
     ranker = load(model)
     facts = _facts(model, header, ranker)

@@ -18,7 +18,8 @@ def train(
     data: Annotated[
         str,
         typer.Argument(
-            metavar="DATA", help="Table with rankings: a file, builtin:NAME or kebi:NAME."
+            metavar="DATA",
+            help="Table with rankings: a file, - for standard input, builtin:NAME or kebi:NAME.",
         ),
     ],
     model: Annotated[str, typer.Option(metavar="PATH", help="Where to write the model.")],
@@ -30,6 +31,7 @@ def train(
     exclude: _options.Exclude = None,
     missing_values: _options.MissingValues = None,
     label_names: _options.LabelNames = None,
+    input_format: _options.InputFormat = None,
     learner: Annotated[str, typer.Option(metavar="NAME", help="The algorithm.")] = "lr-rf",
     set_: _options.Settings = None,
     seed: _options.Seed = 0,
@@ -77,7 +79,15 @@ def train(
     started = time.perf_counter()
     label_names = label_names or None  # an empty list, where the option is not given
     reading = _learners.Reading(
-        features, labels, ranking, convention, close_gaps, exclude, missing_values, label_names
+        features,
+        labels,
+        ranking,
+        convention,
+        close_gaps,
+        exclude,
+        missing_values,
+        label_names,
+        input_format,
     )
     table = _learners.read_data(data, reading)
     read = time.perf_counter()
