@@ -10,7 +10,7 @@ import gzip
 import os
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import IO, NamedTuple, cast
 
 import numpy as np
@@ -201,7 +201,7 @@ def as_missing(missing: str | Sequence[str]) -> tuple[str, ...]:
     (('-9', 'x'), True)
     """
     if not isinstance(missing, str):
-        cells = list(missing)
+        cells = list(missing) if isinstance(missing, Iterable) else [missing]
         if not all(isinstance(cell, str) for cell in cells):
             raise InputError(f"missing values must be texts such as 'NA' or '-9'; got {cells}.")
         return tuple(cells)

@@ -112,7 +112,8 @@ def predict(
 
     In a directory every input becomes one or more parts, and _lrrf/ holds what is finished.
     Bad parts are reported and the others are finished; the exit code is then 5. After a stop,
-    or when a bad input is mended, --resume computes what is missing. When all shards have
+    or when a bad input is mended, --resume computes what is missing; so it does after a full disk,
+    which ends the run with code 6. When all shards have
     ended, the same command with --resume and without --shard checks that nothing is missing.
     """  # noqa: D301 (typer reads the backspace as: do not rewrap)
     from lrrf_jax import load

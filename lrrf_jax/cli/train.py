@@ -54,8 +54,9 @@ def train(
       lrrf train votes.csv --features 'A*' --ranking order --model votes.lrrf
       lrrf train large.parquet --model large.lrrf --checkpoint large.trees
 
-    DATA is .csv, .tsv (also .gz), .parquet, .arrow, .feather, .npy, .npz or .xarff; a model
-    that is there already is replaced.
+    DATA is .csv, .tsv, .xarff, .arff (these also .gz), .parquet, .arrow, .feather, .npy, .npz or,
+    for --learner default, PrefLib's .soc, .soi, .toc, .toi; a model that is there already is
+    replaced.
     """  # noqa: D301 (typer reads the backspace as: do not rewrap)
     from lrrf_jax._tabular import as_missing
     from lrrf_jax._validation import InputError, OutputError, require_output_place

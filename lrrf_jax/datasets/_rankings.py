@@ -124,6 +124,11 @@ def _from_orderings(
 ) -> tuple[NDArray, tuple[str, ...]]:
     columns = [plain(table[name]) for name in names]
     if not all(is_text(column.type) for column in columns):
+        if how.label_names is not None:
+            raise InputError(
+                f"{rows.path}: label_names= (--label-names) is for columns of text that name "
+                f"labels; columns {', '.join(names)} hold numbers. Leave it out."
+            )
         return _from_indices(_numbers(table, names, rows, how.missing), len(names), rows), tuple(
             names
         )
