@@ -49,7 +49,7 @@ def read_data(source: str, reading: Reading) -> Any:  # LabelRankingData
     if reading._replace(missing_values=None) != Reading():
         raise typer.BadParameter(
             f"{source} has fixed columns. Leave --features, --labels, --ranking, --convention, "
-            "--close-gaps, --exclude, --missing-values and --label-names out."
+            "--close-gaps, --exclude, --label-names and --input-format out."
         )
     if source.startswith(KEBI):
         return datasets.fetch_kebi(source.removeprefix(KEBI))
