@@ -10,7 +10,7 @@ import gzip
 import os
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import IO, NamedTuple, cast
 
 import numpy as np
@@ -67,6 +67,8 @@ def existing_file(path: str | os.PathLike[str]) -> str:
         raise InputError(f"{text}: there is no such file. Check the path.")
     if os.path.isdir(text):
         raise InputError(f"{text}: is a directory. Name one file in it.")
+    if not os.path.isfile(text):
+        raise InputError(f"{text}: is no regular file but a pipe or a device. Save it to a file.")
     if os.path.getsize(text) == 0:
         raise InputError(f"{text}: the file is empty. Write it again.")
     return text
@@ -204,7 +206,7 @@ def as_missing(missing: str | Sequence[str]) -> tuple[str, ...]:
     (('-9', 'x'), True)
     """
     if not isinstance(missing, str):
-        cells = list(missing)
+        cells = list(missing) if isinstance(missing, Iterable) else [missing]
         if not all(isinstance(cell, str) for cell in cells):
             raise InputError(f"missing values must be texts such as 'NA' or '-9'; got {cells}.")
         return tuple(cells)

@@ -58,7 +58,8 @@ def require_output_place(path: str) -> None:
     folder = os.path.dirname(path) or "."
     if os.path.isdir(path):
         raise InputError(f"{path}: is a directory. Name a file in it.")
-    if os.path.exists(path) and not os.path.isfile(path) or path.startswith("/dev/fd/"):
+    stream = path == "-" or path.startswith(("/dev/std", "/dev/fd/", "/proc/"))
+    if stream or (os.path.exists(path) and not os.path.isfile(path)):
         raise InputError(
             f"{path}: is a pipe or a device, and output is a file that appears when it is whole. "
             "Name a file, and hand it on when the command has ended, for example with cat."

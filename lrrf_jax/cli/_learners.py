@@ -24,6 +24,7 @@ class Reading(NamedTuple):
     exclude: str | None = None
     missing_values: str | Sequence[str] | None = None
     label_names: list[str] | None = None
+    input_format: str | None = None
 
     def arguments(self) -> dict[str, Any]:
         """Return the arguments of `datasets.read` that were typed."""
@@ -32,6 +33,7 @@ class Reading(NamedTuple):
         # One text is split at commas, as --features is; repeated options are whole names.
         typed["label_names"] = names[0] if names and len(names) == 1 else names
         typed["missing"] = typed.pop("missing_values")
+        typed["format"] = typed.pop("input_format")
         for name in ("exclude", "missing", "label_names"):
             if typed[name] is None:
                 del typed[name]
@@ -47,7 +49,7 @@ def read_data(source: str, reading: Reading) -> Any:  # LabelRankingData
     if reading._replace(missing_values=None) != Reading():
         raise typer.BadParameter(
             f"{source} has fixed columns. Leave --features, --labels, --ranking, --convention, "
-            "--close-gaps, --exclude, --missing-values and --label-names out."
+            "--close-gaps, --exclude, --label-names and --input-format out."
         )
     if source.startswith(KEBI):
         return datasets.fetch_kebi(source.removeprefix(KEBI))

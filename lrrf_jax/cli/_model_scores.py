@@ -13,6 +13,16 @@ METRICS = {
 
 
 def scores_of(ranker: Any, source: str, reading: Any) -> dict[str, Any]:
+    """Score a trained model on a file, a data set that is named, or a pipe."""
+    from lrrf_jax._pipes import as_file
+
+    if reading.input_format is None and ":" in source:  # builtin:NAME, kebi:NAME
+        return _scores_of_file(ranker, source, reading)
+    with as_file(source, reading.input_format) as file:
+        return _scores_of_file(ranker, file, reading._replace(input_format=None))
+
+
+def _scores_of_file(ranker: Any, source: str, reading: Any) -> dict[str, Any]:
     """Score a trained model; the columns of features and labels are found by name."""
     import numpy as np
 

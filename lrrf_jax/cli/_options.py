@@ -91,6 +91,14 @@ MissingValues = Annotated[
         "the usual ones, as in default,-9.  [default: an empty cell, NA, NULL, NaN, ?, ...]",
     ),
 ]
+InputFormat = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SUFFIX",
+        help="Format of a pipe, such as tsv or csv.gz. Default: its suffix; or else what its "
+        "first bytes tell, where text is csv.",
+    ),
+]
 LabelNames = Annotated[
     list[str] | None,
     typer.Option(

@@ -46,6 +46,18 @@ def naming(source: str) -> Iterator[None]:
         raise InputError(f"{source}: {error}") from error
 
 
+def require_model_file(path: str) -> None:
+    """Raise ModelFileError for standard input: a model is checked as a whole, in its file."""
+    from lrrf_jax._pipes import is_pipe
+    from lrrf_jax._validation import ModelFileError
+
+    if is_pipe(path):
+        raise ModelFileError(
+            f"{path}: is a pipe or a device, and a model is read from a file. Save it to a file "
+            "first."
+        )
+
+
 def draw_without_window() -> None:
     """Let figures be drawn where there is no screen; for commands that only write them."""
     with contextlib.suppress(ImportError):

@@ -90,6 +90,7 @@ def evaluate(
     exclude: _options.Exclude = None,
     missing_values: _options.MissingValues = None,
     label_names: _options.LabelNames = None,
+    input_format: _options.InputFormat = None,
     json: _options.AsJson = False,
     no_compilation_cache: _options.NoCache = False,
 ) -> None:
@@ -110,7 +111,15 @@ def evaluate(
 
     label_names = label_names or None  # an empty list, where the option is not given
     reading = _learners.Reading(
-        features, labels, ranking, convention, close_gaps, exclude, missing_values, label_names
+        features,
+        labels,
+        ranking,
+        convention,
+        close_gaps,
+        exclude,
+        missing_values,
+        label_names,
+        input_format,
     )
     sources = list(dict.fromkeys(data))
     failures = _runtime.Failures()
@@ -192,6 +201,7 @@ def _scored(model: str, sources: list[str], reading: Any, failures: Any) -> list
     from lrrf_jax import load
     from lrrf_jax.cli import _model_scores, _runtime
 
+    _runtime.require_model_file(model)
     ranker = load(model)
     rows = []
     for source in sources:

@@ -21,6 +21,7 @@ def inspect(
     from lrrf_jax import learners, model_file
     from lrrf_jax.cli import _runtime
 
+    _runtime.require_model_file(model)
     header, arrays = model_file.read_model(model)
     ranker = learners.of_content(model, header, arrays)
     facts = _facts(model, header, ranker)

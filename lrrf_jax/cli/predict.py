@@ -26,7 +26,8 @@ def predict(
         list[str],
         typer.Argument(
             metavar="INPUT",
-            help="Tables to rank: files, directories of tables, globs, builtin:NAME, kebi:NAME.",
+            help="Tables to rank: files, directories of tables, globs, builtin:NAME, kebi:NAME; "
+            "- is standard input.",
         ),
     ],
     output: Annotated[
@@ -62,6 +63,7 @@ def predict(
             "training.",
         ),
     ] = None,
+    input_format: _options.InputFormat = None,
     memory_budget: Annotated[
         int | None,
         typer.Option(
@@ -102,6 +104,7 @@ def predict(
       lrrf predict iris.lrrf days/ --output ranks/ --memory-budget 1GiB
       lrrf predict iris.lrrf days/ --output ranks/ --resume
       lrrf predict iris.lrrf days/ --output ranks/ --shard 3/8 --resume
+      zcat new.csv.gz | lrrf predict iris.lrrf - --output ranks.csv
 
     The output has a column for each label with its position, 1 = best. Columns are found by
     the names used in training, in any order. A table may be larger than memory, and an output
@@ -109,7 +112,8 @@ def predict(
 
     In a directory every input becomes one or more parts, and _lrrf/ holds what is finished.
     Bad parts are reported and the others are finished; the exit code is then 5. After a stop,
-    or when a bad input is mended, --resume computes what is missing. When all shards have
+    or when a bad input is mended, --resume computes what is missing; so it does after a full disk,
+    which ends the run with code 6. When all shards have
     ended, the same command with --resume and without --shard checks that nothing is missing.
     """  # noqa: D301 (typer reads the backspace as: do not rewrap)
     from lrrf_jax import load
@@ -123,6 +127,7 @@ def predict(
             f"{output} is an input; choose another path.", param_hint="--output"
         )
     _runtime.share_one_heap()
+    _runtime.require_model_file(model)
     ranker = load(model)
     if not no_compilation_cache:
         use_compilation_cache()
@@ -156,6 +161,7 @@ def predict(
             shard=shard,
             overwrite=overwrite,
             missing_values=missing_values,
+            input_format=input_format,
             progress=None,
             on_failure=tell_failure,
         )

@@ -18,7 +18,8 @@ def train(
     data: Annotated[
         str,
         typer.Argument(
-            metavar="DATA", help="Table with rankings: a file, builtin:NAME or kebi:NAME."
+            metavar="DATA",
+            help="Table with rankings: a file, - for standard input, builtin:NAME or kebi:NAME.",
         ),
     ],
     model: Annotated[str, typer.Option(metavar="PATH", help="Where to write the model.")],
@@ -30,6 +31,7 @@ def train(
     exclude: _options.Exclude = None,
     missing_values: _options.MissingValues = None,
     label_names: _options.LabelNames = None,
+    input_format: _options.InputFormat = None,
     learner: Annotated[str, typer.Option(metavar="NAME", help="The algorithm.")] = "lr-rf",
     set_: _options.Settings = None,
     seed: _options.Seed = 0,
@@ -52,8 +54,9 @@ def train(
       lrrf train votes.csv --features 'A*' --ranking order --model votes.lrrf
       lrrf train large.parquet --model large.lrrf --checkpoint large.trees
 
-    DATA is .csv, .tsv (also .gz), .parquet, .arrow, .feather, .npy, .npz or .xarff; a model
-    that is there already is replaced.
+    DATA is .csv, .tsv, .xarff, .arff (these also .gz), .parquet, .arrow, .feather, .npy, .npz or,
+    for --learner default, PrefLib's .soc, .soi, .toc, .toi; a model that is there already is
+    replaced.
     """  # noqa: D301 (typer reads the backspace as: do not rewrap)
     from lrrf_jax._tabular import as_missing
     from lrrf_jax._validation import InputError, OutputError, require_output_place
@@ -77,7 +80,15 @@ def train(
     started = time.perf_counter()
     label_names = label_names or None  # an empty list, where the option is not given
     reading = _learners.Reading(
-        features, labels, ranking, convention, close_gaps, exclude, missing_values, label_names
+        features,
+        labels,
+        ranking,
+        convention,
+        close_gaps,
+        exclude,
+        missing_values,
+        label_names,
+        input_format,
     )
     table = _learners.read_data(data, reading)
     read = time.perf_counter()

@@ -1,20 +1,22 @@
 """Cells of a file -> checked positions, with messages that name the row of the file."""
 
-import re
-import warnings
 from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lrrf_jax._tabular import MISSING, Rows, is_text, numbers, plain, trimmed_text
+from lrrf_jax._tabular import Rows, is_text, plain, trimmed_text
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError
+from lrrf_jax.datasets._orderings import (
+    column_numbers,
+    natural_key,
+    rankings_from_indices,
+    rankings_from_ordering_columns,
+)
 from lrrf_jax.datasets._reading import Reading
 from lrrf_jax.rankings import densify, rankings_from_scores, rankings_from_strings
-
-_INDEX = re.compile(r"[+-]?\d+(\.0*)?")  # pandas writes 2.0 where a column has empty cells
 
 
 def rankings_from_table(
@@ -33,20 +35,14 @@ def rankings_from_table(
         The columns, or the names in the cells where ``convention="orderings"`` meets names.
     """
     if how.convention == "orderings":
-        return _from_orderings(table, names, rows, how)
+        return rankings_from_ordering_columns(table, names, rows, how)
     if how.label_names is not None:
         raise InputError(
             f"{rows.path}: label_names= (--label-names) is for rankings that name their labels; "
             "label columns are called like theirs. Leave it out, or rename the columns."
         )
-    cells = _numbers(table, names, rows, how.missing)
+    cells = column_numbers(table, names, rows, how.missing)
     return rankings_from_cells(cells, names, rows, how), tuple(names)
-
-
-def _numbers(
-    table: pa.Table, names: Sequence[str], rows: Rows, missing: Sequence[str]
-) -> NDArray:  # float (n_samples, len(names))
-    return np.column_stack([numbers(table[name], name, rows, missing) for name in names])
 
 
 def rankings_from_cells(
@@ -57,7 +53,7 @@ def rankings_from_cells(
 ) -> NDArray:  # float32 (n_samples, n_labels)
     """Read numbers by the convention; the cost is one sort a row."""
     if how.convention == "orderings":
-        return _from_indices(cells, len(names), rows)
+        return rankings_from_indices(cells, len(names), rows)
     empty = np.isnan(cells).all(axis=0)
     if empty.any():
         raise InputError(
@@ -117,116 +113,6 @@ def _position_fault(
         "If a label column was forgotten, name it in labels= (--labels); or else close the gaps "
         "with close_gaps=True (--close-gaps)."
     )
-
-
-def _from_orderings(
-    table: pa.Table, names: Sequence[str], rows: Rows, how: Reading
-) -> tuple[NDArray, tuple[str, ...]]:
-    columns = [plain(table[name]) for name in names]
-    if not all(is_text(column.type) for column in columns):
-        return _from_indices(_numbers(table, names, rows, how.missing), len(names), rows), tuple(
-            names
-        )
-    # A cell that is the name of a label names it, also where it could mean "missing".
-    known = set(how.label_names or ())
-    missing = [cell for cell in how.missing if cell not in known]
-    texts = [trimmed_text(column, ()) for column in columns]
-    columns = [trimmed_text(column, missing) for column in texts]
-    found: set[str] = set()
-    for column in columns:
-        found.update(pc.unique(column).drop_null().to_pylist())
-    if not known and all(_INDEX.fullmatch(name) for name in found):
-        cells = _numbers(table, names, rows, how.missing)
-        return _from_indices(cells, len(names), rows), tuple(names)
-    _require_clear(texts, missing, names, rows, how)
-    if how.label_names is not None:
-        labels = how.label_names
-        _require_known(columns, names, rows, labels)
-    else:
-        labels = tuple(names) if found <= set(names) else tuple(sorted(found, key=natural_key))
-    value_set = pa.array(labels, pa.large_string())
-    codes = [pc.index_in(column, value_set=value_set) for column in columns]
-    cells = np.column_stack(
-        [pc.fill_null(code.cast(pa.float64()), float("nan")).to_numpy() + 1 for code in codes]
-    )
-    return _from_indices(cells, len(labels), rows), labels
-
-
-def _require_clear(
-    texts: Sequence[pa.ChunkedArray],
-    missing: Sequence[str],
-    names: Sequence[str],
-    rows: Rows,
-    how: Reading,
-) -> None:
-    """Refuse a cell that means "missing" and is the name of a column; warn of one that may be."""
-    words = [cell for cell in missing if any(map(str.isalpha, cell))]
-    for name, column in zip(names, texts, strict=True):
-        hits = pc.is_in(column, value_set=pa.array(words, pa.large_string())).to_numpy()
-        if not hits.any():
-            continue
-        row = int(np.argmax(hits))
-        cell = column[row].as_py()
-        way_out = (
-            "If it is a label, name all labels with label_names= (--label-names); if it means "
-            f"missing, say so: missing={cell!r} (--missing-values {cell})."
-        )
-        where = f"{rows.path}: column {name!r}, {rows.at(row)} holds {cell!r}"
-        if cell in names:
-            raise InputError(f"{where}, which is a label column and stands for missing. {way_out}")
-        if tuple(how.missing) == MISSING:
-            warnings.warn(
-                f"{where}, which is read as missing ({int(hits.sum())} cells of the column are). "
-                f"{way_out}",
-                UserWarning,
-                stacklevel=6,
-            )
-            return
-
-
-def _require_known(
-    columns: Sequence[pa.ChunkedArray], names: Sequence[str], rows: Rows, labels: Sequence[str]
-) -> None:
-    value_set = pa.array([*labels, None], pa.large_string())
-    for name, column in zip(names, columns, strict=True):
-        strange = ~pc.is_in(column, value_set=value_set).to_numpy()
-        if strange.any():
-            row = int(np.argmax(strange))
-            raise InputError(
-                f"{rows.path}: column {name!r}, {rows.at(row)} holds {column[row].as_py()!r}, "
-                f"which is none of the labels {', '.join(labels)} ({int(strange.sum())} of "
-                f"{len(strange)} rows fail). Name every label in label_names= (--label-names)."
-            )
-
-
-def _from_indices(
-    cells: NDArray,  # float (n_samples, n_places): label index from 1, NaN after the last label
-    n_labels: int,
-    rows: Rows,
-) -> NDArray:  # float32 (n_samples, n_labels)
-    known = ~np.isnan(cells)
-    in_range = (cells >= 1) & (cells <= n_labels) & (cells == np.floor(cells))
-    faults = [
-        ((known & ~in_range).any(axis=1), f"an index is not one of 1..{n_labels}"),
-        ((known[:, 1:] & ~known[:, :-1]).any(axis=1), "a label comes after an empty cell"),
-    ]
-    label = np.where(known & in_range, cells, 1).astype(np.int64) - 1
-    sample, place = np.nonzero(known)
-    y = np.full((len(cells), n_labels), np.nan, np.float32)
-    y[sample, label[sample, place]] = place + 1
-    repeated = (~np.isnan(y)).sum(axis=1) < known.sum(axis=1)
-    faults.append((repeated, "a label is repeated"))
-    for bad, why in faults:
-        if bad.any():
-            row = int(np.argmax(bad))
-            shown = ", ".join("" if np.isnan(cell) else f"{cell:g}" for cell in cells[row])
-            raise InputError(
-                f"{rows.path}: the label columns must hold label indices from 1 or names, best "
-                f"first (convention='orderings'); {rows.at(row)} is [{shown}]: {why} "
-                f"({int(bad.sum())} of {len(bad)} rows fail). Correct the rows, or read positions "
-                'with convention="positions".'
-            )
-    return y
 
 
 def rankings_from_text(
@@ -309,12 +195,3 @@ def _text_fault(
         f"most, joined by '>'; {rows.at(row)} holds {texts[codes[row]]!r} ({int(fails.sum())} of "
         f"{len(fails)} rows fail). Leave missing labels out, and break ties.{sign}"
     )
-
-
-def natural_key(name: str) -> list[tuple[int, int, str]]:
-    """Sort key that puts L2 before L10."""
-    return [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in _pieces(name)]
-
-
-def _pieces(name: str) -> list[str]:
-    return [part for part in re.split(r"(\d+)", name) if part]

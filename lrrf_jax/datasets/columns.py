@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from lrrf_jax._tabular import match_columns, resembling
+from lrrf_jax._tabular import as_patterns, match_columns, resembling
 from lrrf_jax._validation import InputError
 
 POSITION_COLUMN = re.compile(r"L\d+")
@@ -67,6 +67,7 @@ def choose_columns(
     if ranking is not None and labels is not None:
         raise InputError(f"{path}: give labels= or ranking=, not both.")
     left_out = set(match_columns(path, names, exclude, "exclude")) if exclude else set()
+    _require_not_left_out(path, left_out, features=features, labels=labels, ranking=ranking)
     names = [name for name in names if name not in left_out]
     chosen: list[str] = []
     if labels is not None:
@@ -85,6 +86,18 @@ def choose_columns(
         )
     targets = {*chosen, *([ranking] if ranking is not None else [])}
     return Columns(tuple(_features(path, names, features, targets)), tuple(chosen), ranking)
+
+
+def _require_not_left_out(
+    path: str, left_out: set[str], **arguments: str | Sequence[str] | None
+) -> None:
+    for argument, patterns in arguments.items():
+        both = [name for name in as_patterns(patterns or ()) if name in left_out]
+        if both:
+            raise InputError(
+                f"{path}: column {both[0]!r} is asked for in {argument}= and left out by exclude= "
+                f"({len(both)} columns are). Narrow one of them."
+            )
 
 
 def _default_labels(path: str, names: Sequence[str]) -> tuple[list[str], str | None]:

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Sequence
 
+from lrrf_jax._pipes import as_file
 from lrrf_jax._tabular import (
     ARROW_SUFFIXES,
     DELIMITERS,
@@ -12,7 +13,7 @@ from lrrf_jax._tabular import (
 )
 from lrrf_jax._validation import InputError
 from lrrf_jax.datasets._arrays import read_npy, read_npz
-from lrrf_jax.datasets._reading import as_reading, require_only
+from lrrf_jax.datasets._reading import Reading, as_reading, require_only
 from lrrf_jax.datasets._tables import read_table
 from lrrf_jax.datasets.container import LabelRankingData
 from lrrf_jax.datasets.preflib import read_preflib
@@ -35,6 +36,7 @@ def read(
     missing: str | Sequence[str] = MISSING,
     close_gaps: bool = False,
     label_names: str | Sequence[str] | None = None,
+    format: str | None = None,
     name: str | None = None,
 ) -> LabelRankingData:
     r"""Read features and rankings from a file; the suffix tells the format.
@@ -55,6 +57,8 @@ def read(
     Parameters
     ----------
     path : str or path-like
+        A file; or a pipe (``/dev/stdin``, ``-`` for standard input, a FIFO), which is kept in a
+        temporary file while it is read.
     features, labels : str or sequence of str, optional
         Names or shell globs of columns; text is split at commas. A glob keeps the order of the
         file. By default the labels are the columns ``L<digits>`` and the features all others.
@@ -81,6 +85,9 @@ def read(
         All labels of a text column or of orderings by name, where these hold a sign that would
         otherwise mean a tie (``=``, ``~``, ``<``, ``|``, ``{``), or are called like a missing
         value (``NA``). They are the columns of ``y``, in this order.
+    format : str, optional
+        Format of a pipe without a suffix, such as ``"tsv"`` or ``"csv.gz"``. By default its first
+        bytes tell Parquet, Arrow, npy and npz apart, and text is CSV.
     name : str, optional
         Name of the data set; the file name without its suffix by default.
 
@@ -123,8 +130,6 @@ def read(
     (('A1', 'A2'), ('L1', 'L2', 'L3'), 'toy')
     >>> folder.cleanup()
     """
-    text = existing_file(path)
-    suffix = suffix_of(text)
     how = as_reading(
         missing,
         label_names,
@@ -135,6 +140,12 @@ def read(
         exclude=exclude,
         close_gaps=close_gaps,
     )
+    with as_file(os.fsdecode(path), format) as file:
+        return _read(existing_file(file), how, name)
+
+
+def _read(text: str, how: Reading, name: str | None) -> LabelRankingData:
+    suffix = suffix_of(text)
     if name is None:
         name = os.path.basename(text)[: -len(suffix) or None]
     if suffix in TABLE_SUFFIXES:

@@ -162,6 +162,11 @@ def run_fold(
     estimator: Any, table: Table, protocol: Protocol, repeat: int, number: int
 ) -> FoldScore:
     """Fit a clone of an estimator on the training rows of one fold, and score it on the others."""
+    if protocol.name == AS_RUN_BY_AUTHORS and table.weight is not None:
+        raise InputError(
+            f"protocol {AS_RUN_BY_AUTHORS!r} knows no weights of rows; leave sample_weight out, or "
+            f"use {DELETE_ONCE!r}."
+        )
     fold = fold_rows(table.rankings, protocol, repeat)[number]
     rankings = incomplete_rankings(table.rankings, protocol, repeat)[fold.train]
     known = rankable(rankings)

@@ -5,6 +5,7 @@ them waits one batch each, so that memory is that of a few batches, whatever the
 """
 
 import contextlib
+import functools
 import hashlib
 import json
 import os
@@ -28,6 +29,7 @@ from lrrf_jax.io.output_directory import OutputDirectory
 from lrrf_jax.io.output_file import OutputFile, OutputTaken, takes
 from lrrf_jax.io.part_reader import Fault, Job, RankedRows, Rows, read_parts
 from lrrf_jax.io.part_writer import FailedPart, PartWriter
+from lrrf_jax.io.piped import only_pipe, predict_pipe, require_one_file
 from lrrf_jax.io.shards import WHOLE, as_shard
 from lrrf_jax.io.table_writer import ranking_table
 
@@ -76,10 +78,28 @@ def predict_files(
     shard: str | tuple[int, int] | None = None,
     overwrite: bool = False,
     missing_values: str | Sequence[str] | None = None,
+    input_format: str | None = None,
     progress: bool | None = False,
     on_failure: Callable[[FailedPart], None] | None = None,
 ) -> PredictionReport:
     """Rank the labels for every row of tables; see :meth:`LabelRanker.predict_file`."""
+    path = os.fsdecode(output)
+    pipe = only_pipe(inputs)
+    if pipe is not None or input_format is not None:
+        require_one_file(pipe, resume or shard is not None or _is_directory(path))
+        again = functools.partial(
+            predict_files,
+            ranker,
+            output=output,
+            keep=keep,
+            features=features,
+            format=format,
+            memory_budget=memory_budget,
+            overwrite=overwrite,
+            missing_values=missing_values,
+            progress=progress,
+        )
+        return predict_pipe(again, pipe, input_format, on_failure)
     if isinstance(memory_budget, float) or part_rows < 1:
         raise InputError(
             f"memory_budget must be a number of bytes and part_rows at least 1; they are "
@@ -88,9 +108,8 @@ def predict_files(
     held = memory.resident_bytes()
     items, expanded = list_inputs(inputs)
     chosen = as_shard(shard)
-    path = os.fsdecode(output)
     several = expanded or len(items) > 1 or resume or shard is not None
-    in_directory = several or os.path.isdir(path) or path.endswith(("/", os.sep))
+    in_directory = several or _is_directory(path)
     names = getattr(ranker, "feature_names_in_", None)
     job = Job(
         ranker=ranker,
@@ -132,6 +151,10 @@ def predict_files(
             f"{error} {len(directory.finished)} parts are finished: go on with --resume "
             "(resume=True)."
         ) from error
+
+
+def _is_directory(output: str) -> bool:
+    return os.path.isdir(output) or output.endswith(("/", os.sep))
 
 
 def _require_directory(path: str, n_inputs: int) -> None:

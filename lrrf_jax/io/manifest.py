@@ -214,10 +214,16 @@ class Journal:
     def append(self, record: PartRecord | FailureRecord) -> None:
         """Add a line, which is on the disk when this returns."""
         try:
-            with open(self.path, "a", encoding="utf-8") as file:
-                file.write(_line(record))
-                file.flush()
-                os.fsync(file.fileno())
+            with open(self.path, "ab", buffering=0) as file:
+                size = file.seek(0, os.SEEK_END)
+                line = _line(record).encode()
+                try:
+                    while line:
+                        line = line[file.write(line) :]
+                    os.fsync(file.fileno())
+                except OSError:  # a full disk: leave no half of a line
+                    file.truncate(size)
+                    raise
         except OSError as error:
             raise unwritable(self.path, error) from error
 

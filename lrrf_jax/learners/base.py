@@ -291,6 +291,7 @@ class LabelRanker(BaseEstimator, abc.ABC):
         shard: str | tuple[int, int] | None = None,
         overwrite: bool = False,
         missing_values: str | Sequence[str] | None = None,
+        input_format: str | None = None,
         progress: bool | None = False,
         on_failure: Callable[[Any], None] | None = None,
     ) -> Any:
@@ -327,6 +328,8 @@ class LabelRanker(BaseEstimator, abc.ABC):
         missing_values : str or sequence of str, optional
             What cells hold where a value is missing, as in `lrrf_jax.datasets.read`. By default
             what ``lrrf train`` was told, which the model remembers as ``missing_values_``.
+        input_format : str, optional
+            Format of a pipe, such as "tsv"; a pipe is the only input, and goes to one file.
         progress : bool or None
             Show rows a second on stderr; None: where that is a terminal.
         on_failure : callable, optional
@@ -380,6 +383,7 @@ class LabelRanker(BaseEstimator, abc.ABC):
             shard=shard,
             overwrite=overwrite,
             missing_values=missing_values,
+            input_format=input_format,
             progress=progress,
             on_failure=on_failure,
         )

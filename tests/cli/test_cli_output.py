@@ -1,6 +1,7 @@
 """Output that cannot be written: exit code 6, nothing left but what --resume needs."""
 
 import os
+import resource
 import stat
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import pytest
 
 from lrrf_jax import load
 from lrrf_jax._validation import InputError, OutputError
+from lrrf_jax.cli import main
 from lrrf_jax.evaluation.results import FoldResult, ResultsFile
 from lrrf_jax.io import read_manifest
 from tests.cli.conftest import fill, toy_table
@@ -113,20 +115,17 @@ def test_results_of_folds_hold_no_half_a_line_when_the_disk_is_full(small_disk):
     assert path.read_bytes() == before
 
 
-def test_a_file_that_may_not_grow_is_told_like_a_full_disk(model, tmp_path):
+def test_a_file_that_may_not_grow_is_told_like_a_full_disk(lrrf, model, tmp_path):
     # Works everywhere: the system sets the limit, and no file system is needed.
     table = long_table(tmp_path, 4000)
-    limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000)); "
-    code = f"{limit}import sys; from lrrf_jax.cli import main; sys.exit(main())"
-    done = subprocess.run(
-        [sys.executable, "-c", code, "predict", model, table, "--output", tmp_path / "r.csv"],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-    )
-    assert (done.returncode, done.stdout) == (OUTPUT_CANNOT_BE_WRITTEN, ""), done.stderr
-    assert "r.csv: cannot be written (File too large)" in done.stderr
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20000, before[1]))
+    try:
+        code, out, err = lrrf("predict", model, table, "--output", tmp_path / "r.csv")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert (code, out) == (OUTPUT_CANNOT_BE_WRITTEN, ""), err
+    assert "r.csv: cannot be written (File too large)" in err
     assert not [name for name in os.listdir(tmp_path) if "r.csv" in name]
 
 
@@ -134,42 +133,57 @@ def test_a_file_that_may_not_grow_is_told_like_a_full_disk(model, tmp_path):
 
 PRINTED = {
     "version": ("--version",),
+    "help": ("train", "--help"),
     "inspect": ("inspect", "MODEL", "--json"),
     "datasets": ("datasets", "list"),
     "evaluate": ("evaluate", "builtin:iris", "--model", "MODEL"),
 }
+FULL = "/dev/full"
+needs_full_device = pytest.mark.skipif(not os.path.exists(FULL), reason="there is no /dev/full")
 
 
-def shell(arguments, stdout, model):
-    code = "import sys; from lrrf_jax.cli import main; sys.exit(main())"
-    arguments = [str(model) if argument == "MODEL" else argument for argument in arguments]
-    variables = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    command = [sys.executable, "-c", code, *arguments]
-    return subprocess.run(
-        command, stdout=stdout, stderr=subprocess.PIPE, text=True, env=variables, check=False
-    )
+def arguments_of(command, model):
+    return [str(model) if argument == "MODEL" else argument for argument in PRINTED[command]]
 
 
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="the system has no /dev/full")
+@needs_full_device
 @pytest.mark.parametrize("command", PRINTED)
-def test_standard_output_that_is_full_is_told_with_the_same_code(forest_model, command):
-    with open("/dev/full", "w") as full:
-        done = shell(PRINTED[command], full, forest_model)
-    assert done.returncode == OUTPUT_CANNOT_BE_WRITTEN, done.stderr
-    assert done.stderr.startswith("error: standard output: cannot be written (No space left")
-    assert len(done.stderr.splitlines()) == 1
+def test_standard_output_that_is_full_is_told_with_the_same_code(
+    forest_model, command, monkeypatch, capsys
+):
+    with open(FULL, "w") as full:
+        monkeypatch.setattr(sys, "stdout", full)
+        code = main(arguments_of(command, forest_model))
+    err = capsys.readouterr().err
+    assert code == OUTPUT_CANNOT_BE_WRITTEN, err
+    assert err.startswith("error: standard output: cannot be written (No space left")
+    assert len(err.splitlines()) == 1
 
 
-def test_a_reader_that_has_enough_is_no_error(forest_model, tmp_path):
+@needs_full_device
+def test_the_interpreter_ends_without_another_word_on_a_full_output(forest_model):
+    code = "import sys; from lrrf_jax.cli import main; sys.exit(main())"
+    variables = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    command = [sys.executable, "-c", code, *arguments_of("version", forest_model)]
+    with open(FULL, "w") as full:
+        done = subprocess.run(
+            command, stdout=full, stderr=subprocess.PIPE, text=True, env=variables, check=False
+        )
+    assert done.returncode == OUTPUT_CANNOT_BE_WRITTEN
+    assert len(done.stderr.splitlines()) == 1, done.stderr
+
+
+def test_a_reader_that_has_enough_is_no_error(tmp_path, monkeypatch, capsys):
     reader, writer = os.pipe()
     os.close(reader)  # as head does once it has its line
+    page = tmp_path / "page.html"
+    arguments = "evaluate builtin:iris --learner default --folds 2 --repeats 1 --report"
     with os.fdopen(writer, "w") as closed:
-        page = tmp_path / "page.html"
-        arguments = "evaluate builtin:iris --learner default --folds 2 --repeats 1 --report"
-        done = shell([*arguments.split(), str(page)], closed, forest_model)
-    assert done.returncode == 0, done.stderr
-    assert "Traceback" not in done.stderr
-    assert "Exception" not in done.stderr
+        monkeypatch.setattr(sys, "stdout", closed)
+        code = main([*arguments.split(), str(page)])
+    err = capsys.readouterr().err
+    assert code == 0, err
+    assert "error" not in err
     assert page.is_file()  # what comes after the table is done too
 
 
@@ -189,6 +203,16 @@ def test_a_pipe_or_a_device_is_no_place_for_output(lrrf, model, toy, tmp_path, k
     assert f"{place}: is a pipe or a device" in err
     assert "Name a file" in err
     assert stat.S_ISFIFO(os.stat(place).st_mode)  # it was not replaced by a file
+
+
+@pytest.mark.parametrize("place", ["-", "/dev/stdout", "/dev/fd/1"])
+def test_standard_output_is_no_place_for_a_file(lrrf, model, toy, place):
+    code, _, err = lrrf("predict", model, toy, "--output", place, "--format", "csv", "--overwrite")
+    assert code == 3, err
+    assert f"{place}: is a pipe or a device" in err
+    assert "cat" in err
+    assert not os.path.exists("-")
+    assert os.path.islink("/dev/stdout") or not os.path.exists("/dev/stdout")
 
 
 def test_a_model_does_not_replace_a_device(forest_model):

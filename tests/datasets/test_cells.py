@@ -296,3 +296,43 @@ def test_categories_views_and_runs_are_read_as_their_values(tmp_path):
     assert data.y.tolist() == [[2, 1], [1, 2], [1, 2]]
     ranker = LEARNERS["default"]().fit(data.X, data.y, feature_names=data.feature_names)
     assert ranker.predict_file(tmp_path / "t.arrow", tmp_path / "r.csv").rows == 3
+
+
+def test_names_of_labels_that_columns_of_numbers_cannot_use_are_refused(tmp_path):
+    table = pd.DataFrame({"A": [1, 2], "L1": [2, 1], "L2": [1, 2]})
+    table.to_parquet(tmp_path / "t.parquet")
+    with pytest.raises(InputError, match="label_names= .* hold numbers"):
+        read(tmp_path / "t.parquet", convention="orderings", label_names="a,b")
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "csv.gz", "parquet", "arrow", "npz", "xarff"])
+def test_a_name_that_is_there_twice_is_refused_in_every_format(tmp_path, suffix):
+    names, rows = ["A", "A", "L1", "L2"], [[1, 2, 1, 2], [3, 4, 2, 1]]
+    path = tmp_path / f"t.{suffix}"
+    if suffix in ("parquet", "arrow"):
+        table = pa.table([pa.array(column) for column in zip(*rows, strict=True)], names)
+        if suffix == "parquet":
+            pyarrow.parquet.write_table(table, path)
+        else:
+            with pa.ipc.new_file(path, table.schema) as writer:
+                writer.write_table(table)
+    elif suffix == "npz":
+        np.savez(path, X=np.ones((2, 2)), y=[[1, 2], [2, 1]], feature_names=names[:2])
+    elif suffix == "xarff":
+        head = "@attribute A REAL\n@attribute A REAL\n@attribute L RANKING {a,b}\n@data\n"
+        path.write_text(head + "1,2,a>b\n")
+    else:
+        separator = "\t" if suffix == "tsv" else ","
+        lines = [separator.join(map(str, row)) for row in [names, *rows]]
+        written(tmp_path, "\n".join(lines), path.name)
+    with pytest.raises(InputError, match="'A' is there 2 times|2, 1 of them different|2 different"):
+        read(path)
+    if suffix != "xarff":
+        with pytest.raises(InputError, match="'A' is there 2 times"):
+            consensus(feature_names=["A", "B"]).predict_file(path, tmp_path / "r.csv")
+
+
+@pytest.mark.parametrize("missing", [None, -9, [-9], [None]])
+def test_missing_cells_that_are_no_texts_are_refused(tmp_path, missing):
+    with pytest.raises(InputError, match="missing values must be texts such as 'NA' or '-9'"):
+        read(written(tmp_path, "A,L1,L2\n1,1,2\n"), missing=missing)

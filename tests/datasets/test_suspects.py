@@ -132,6 +132,10 @@ def test_what_is_excluded_is_nothing_else():
     assert chosen == (("A1",), ("L1", "L2"), None)
     chosen = choose_columns("t", names, features="A*", labels="L*", ranking=None, exclude="*2")
     assert chosen == (("A1",), ("L1", "L3"), None)
+    for argument in ("features", "labels", "ranking"):
+        wanted = {"features": None, "labels": None, "ranking": None, argument: "A1"}
+        with pytest.raises(InputError, match=rf"'A1' is asked for in {argument}= and left out"):
+            choose_columns("t", names, **wanted, exclude="A*")
     with pytest.raises(InputError, match="exclude asks for 'B'"):
         choose_columns("t", names, features=None, labels=None, ranking=None, exclude="B")
     with pytest.raises(InputError, match="no feature column is left"):
