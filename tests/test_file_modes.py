@@ -50,7 +50,7 @@ def train(folder):
 
 
 def evaluate(folder):
-    rows = "a,L1,L2\n" + "".join(f"{i},{1 + i % 2},{2 - i % 2}\n" for i in range(20))
+    rows = "a,L1,L2\n" + "".join(f"{i % 7},{1 + i % 2},{2 - i % 2}\n" for i in range(20))
     (folder / "table.csv").write_text(rows)
     command = ["evaluate", str(folder / "table.csv"), "--learner", "default", "--folds", "2"]
     command += ["--repeats", "1", "--results", str(folder / "folds.csv"), "--no-compilation-cache"]
@@ -88,8 +88,8 @@ WRITERS = {
 
 
 @pytest.mark.parametrize("writer", WRITERS)
-def test_the_umask_is_honoured(writer, umask, tmp_path, monkeypatch, capsys):
-    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", "unused")
+def test_the_umask_is_honoured(writer, umask, tmp_path, tmp_path_factory, monkeypatch, capsys):
+    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path_factory.mktemp("xla")))
     WRITERS[writer](tmp_path)
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert files
@@ -100,8 +100,10 @@ def test_the_umask_is_honoured(writer, umask, tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize("writer", ["predict", "train", "a page"])
-def test_a_file_that_is_replaced_keeps_its_mode(writer, tmp_path, monkeypatch, capsys):
-    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", "unused")
+def test_a_file_that_is_replaced_keeps_its_mode(
+    writer, tmp_path, tmp_path_factory, monkeypatch, capsys
+):
+    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path_factory.mktemp("xla")))
     names = {"predict": "ranks.csv", "train": "m.lrrf", "a page": "page.html"}
     path = tmp_path / names[writer]
     path.write_text("old")

@@ -29,8 +29,8 @@ BELL, OVERRIDE = "\x07", "\u202e"  # which rings, and which writes what follows 
 
 
 @pytest.fixture(autouse=True)
-def _no_global_cache(monkeypatch):
-    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", "unused")
+def _no_global_cache(monkeypatch, tmp_path_factory):
+    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path_factory.mktemp("xla")))
 
 
 @functools.cache

@@ -10,9 +10,9 @@ from lrrf_jax.cli import main
 
 
 @pytest.fixture(autouse=True)
-def no_global_cache(monkeypatch):
+def no_global_cache(monkeypatch, tmp_path_factory):
     # Said by the user, the commands leave the cache as it is, so tests do not change the process.
-    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", "unused")
+    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path_factory.mktemp("xla")))
 
 
 @pytest.fixture
@@ -86,7 +86,7 @@ def forest_model(tmp_path_factory):
     """A random forest, trained once for all tests."""
     path = tmp_path_factory.mktemp("model") / "iris.lrrf"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("JAX_COMPILATION_CACHE_DIR", "unused")
+        patch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path_factory.mktemp("xla")))
         arguments = ["train", "builtin:iris", "--model", str(path), "--set", "n_estimators=5"]
         assert main(arguments) == 0
     return path

@@ -206,12 +206,12 @@ def test_reports_are_written_in_three_formats(tmp_path):
 
 
 @pytest.fixture
-def reproduce(monkeypatch, tmp_path):
+def reproduce(monkeypatch, tmp_path, tmp_path_factory):
     """Run the script in this process, on two small tables; returns its exit code."""
     spec = importlib.util.spec_from_file_location("reproduce", SCRIPT)
     script = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(script)
-    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", "unused")
+    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path_factory.mktemp("xla")))
     monkeypatch.setattr(script, "fetch_kebi", lambda name, directory: load(name))
     fast = ("--learners", "default", "--sets", "iris,wine", "--folds", "3", "--repeats", "2")
     return lambda *arguments: script.main([*arguments, *fast, "--output", str(tmp_path / "out")])
