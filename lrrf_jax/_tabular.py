@@ -255,6 +255,8 @@ def _value_set(missing: tuple[str, ...], type_: pa.DataType) -> pa.Array:
 def trimmed_text(column: pa.ChunkedArray, missing: Sequence[str]) -> pa.ChunkedArray:
     """Trim text and make the cells that say "missing" null."""
     column = pc.utf8_trim_whitespace(column)
+    if not missing:
+        return column
     is_missing = pc.is_in(column, value_set=_value_set(tuple(missing), column.type))
     return pc.if_else(is_missing, pa.scalar(None, column.type), column)
 
