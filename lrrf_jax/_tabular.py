@@ -11,7 +11,7 @@ import os
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import IO, NamedTuple, cast
+from typing import IO, NamedTuple, TypeVar, cast
 
 import numpy as np
 import pyarrow as pa
@@ -38,6 +38,9 @@ _DAMAGE = (
     csv.Error,
     pa.ArrowException,
 )
+
+
+ArrowValues = TypeVar("ArrowValues", pa.Array, pa.ChunkedArray)
 
 
 class Rows(NamedTuple):
@@ -191,12 +194,26 @@ def plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
         value_type = pa.large_string() if is_text(column.type.value_type) else None
         value_type = value_type or column.type.value_type
         # Arrow does not cast dictionaries of string views, but their values.
-        chunks = [chunk.dictionary.cast(value_type).take(chunk.indices) for chunk in column.chunks]
+        chunks = [
+            as_type(chunk.dictionary, value_type).take(chunk.indices) for chunk in column.chunks
+        ]
         return plain(pa.chunked_array(chunks, value_type))
     if pa.types.is_run_end_encoded(column.type):
         chunks = [pc.run_end_decode(chunk) for chunk in column.chunks]
         return plain(pa.chunked_array(chunks, column.type.value_type))
-    return column.cast(pa.large_string()) if is_text(column.type) else column
+    return as_type(column, pa.large_string()) if is_text(column.type) else column
+
+
+def as_type(values: ArrowValues, type_: pa.DataType) -> ArrowValues:
+    """Cast; views, which older versions of pyarrow cannot cast, through Python objects."""
+    try:
+        return values.cast(type_)
+    except pa.ArrowNotImplementedError:
+        if not str(values.type).endswith("_view"):
+            raise
+    chunks = values.chunks if isinstance(values, pa.ChunkedArray) else [values]
+    made = [pa.array(chunk.to_pylist(), type_) for chunk in chunks]
+    return pa.chunked_array(made, type_) if isinstance(values, pa.ChunkedArray) else made[0]
 
 
 def as_missing(missing: str | Sequence[str]) -> tuple[str, ...]:
@@ -243,6 +260,8 @@ def _value_set(missing: tuple[str, ...], type_: pa.DataType) -> pa.Array:
 def trimmed_text(column: pa.ChunkedArray, missing: Sequence[str]) -> pa.ChunkedArray:
     """Trim text and make the cells that say "missing" null."""
     column = pc.utf8_trim_whitespace(column)
+    if not missing:
+        return column
     is_missing = pc.is_in(column, value_set=_value_set(tuple(missing), column.type))
     return pc.if_else(is_missing, pa.scalar(None, column.type), column)
 

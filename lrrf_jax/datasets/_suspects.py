@@ -5,11 +5,10 @@ predicted, or teaches row numbers. False alarms would be ignored soon: names alo
 here, the values have to fit too.
 """
 
-import functools
 import os
 import re
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -31,14 +30,19 @@ _PEEK = 8  # rows that tell most columns apart from what is looked for
 
 
 def warn_of_suspects(
-    table: pa.Table, chosen: Columns, label_names: Sequence[str], rows: Rows, how: Reading
+    table: pa.Table,
+    X: NDArray,  # float32 (n_samples, n_features), the features of ``chosen``
+    chosen: Columns,
+    label_names: Sequence[str],
+    rows: Rows,
+    how: Reading,
 ) -> None:
     """Warn of features that look like a label or an id; costs a look at a few rows of a column."""
-    if table.num_rows < _FEWEST_ROWS:
+    if len(X) < _FEWEST_ROWS:
         return
 
-    def values(name: str, n_rows: int | None = None) -> NDArray:
-        return numbers(table[name].slice(0, n_rows), name, rows, how.missing)
+    def values(name: str) -> NDArray:  # float32 would not tell large whole numbers apart
+        return numbers(table[name], name, rows, how.missing)
 
     named = _called_like_labels(chosen, label_names)
     n_places = len(label_names) + (len(named) if chosen.labels else 0)
@@ -49,25 +53,24 @@ def warn_of_suspects(
     ]
     if chosen.labels and how.convention == "positions":
         lacking = _places_left_out(np.column_stack([values(name) for name in chosen.labels]))
-        suspects += [
-            name
-            for name in chosen.features
-            if name not in suspects
-            and lacking is not None
-            and np.array_equal(values(name, _PEEK), lacking[:_PEEK])
-            and np.array_equal(values(name), lacking)
-        ]
+        if lacking is not None:
+            alike = (X[:_PEEK] == lacking[:_PEEK, None]).all(axis=0)
+            suspects += [
+                chosen.features[j]
+                for j in np.flatnonzero(alike)
+                if chosen.features[j] not in suspects and np.array_equal(X[:, j], lacking)
+            ]
     if suspects:
         _warn(
             f"{rows.path}: {_listed(suspects)} read as a feature, and looks like a label that was "
             "left out. Name it in labels= (--labels) if it is one, or leave it out with exclude= "
             "(--exclude). If it is a feature, name the features with features= (--features)."
         )
+    counting = (np.diff(X[:_PEEK], axis=0) == 1).all(axis=0)
     ids = [
         name
-        for name in chosen.features
-        if name not in suspects
-        and _is_id(name, values(name, _PEEK), functools.partial(values, name))
+        for name, counts in zip(chosen.features, counting, strict=True)
+        if (counts or _is_called_id(name)) and name not in suspects and _is_id(name, values(name))
     ]
     if ids:
         _warn(
@@ -120,15 +123,13 @@ def _places_left_out(cells: NDArray) -> NDArray | None:
     return lacking if whole.all() and (lacking <= m).any() else None
 
 
-def _is_id(name: str, first: NDArray, values: Callable[[], NDArray]) -> bool:
-    if np.isnan(first).any() or (first != np.floor(first)).any():
+def _is_called_id(name: str) -> bool:
+    return bool(_ID.fullmatch(name) or _CAMEL_ID.fullmatch(name))
+
+
+def _is_id(name: str, values: NDArray) -> bool:
+    if np.isnan(values).any() or (values != np.floor(values)).any():
         return False
-    called = _ID.fullmatch(name) or _CAMEL_ID.fullmatch(name)
-    if not called and (np.diff(first) != 1).any():
-        return False
-    every = values()
-    if np.isnan(every).any() or (every != np.floor(every)).any():
-        return False
-    if called:
-        return len(np.unique(every)) == len(every)
-    return len(every) >= _FEWEST_COUNTED and bool((np.diff(every) == 1).all())
+    if _is_called_id(name):
+        return len(np.unique(values)) == len(values)
+    return len(values) >= _FEWEST_COUNTED and bool((np.diff(values) == 1).all())

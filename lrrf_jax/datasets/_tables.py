@@ -52,7 +52,7 @@ def read_table(path: str, name: str, how: Reading) -> LabelRankingData:
     read = {*kept, *chosen.labels, chosen.ranking}
     ignored = tuple(name for name in names if name not in read)
     if how.features is None:
-        warn_of_suspects(table, chosen._replace(features=kept), label_names, rows, how)
+        warn_of_suspects(table, X, chosen._replace(features=kept), label_names, rows, how)
     return LabelRankingData(X, y, kept, label_names, name, ignored=ignored)
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from lrrf_jax._tabular import match_columns, plain
+from lrrf_jax._tabular import as_type, match_columns, plain
 from lrrf_jax._validation import InputError
 from lrrf_jax.io._sources import TABLE_SUFFIXES, table_columns, table_schema
 from lrrf_jax.io.inputs import Source
@@ -109,5 +109,5 @@ def as_stored(table: pa.Table, format: str) -> pa.Table:
     for j, field in enumerate(table.schema):
         wanted = stored_type(field.type, format)
         if wanted != field.type:
-            table = table.set_column(j, field.name, plain(table[j]).cast(wanted))
+            table = table.set_column(j, field.name, as_type(plain(table[j]), wanted))
     return table

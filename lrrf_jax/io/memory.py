@@ -96,7 +96,14 @@ def _measured(path: str, kept: list[str]) -> int | None:
         first = next(tables(path, [], kept, FEWEST_ROWS, 0, FEWEST_ROWS))
     except (InputError, StopIteration):
         return None  # whoever reads the rows will tell
-    return -(-first.nbytes // first.num_rows)
+    return -(-_bytes_of(first) // first.num_rows)
+
+
+def _bytes_of(table: pa.Table) -> int:
+    try:
+        return table.nbytes
+    except pa.ArrowTypeError:  # older versions of pyarrow do not know the size of views
+        return table.get_total_buffer_size()
 
 
 def plan_batch_rows(path: str, width: Width, n_features: int, n_labels: int, budget: Budget) -> int:

@@ -30,14 +30,15 @@ def nested(type_):
 
 TEXT = pa.array(["a", None, "b"])
 BYTES = pa.array([b"a", None, b"\xff"])
+UUIDS = pa.array([uuid.uuid4().bytes] * 3, pa.binary(16))
 # name: values, and the formats that hold them
 TYPES = {
     "string": (TEXT, "csv parquet"),
     "large_string": (TEXT.cast(pa.large_string()), "csv parquet"),
-    "string_view": (TEXT.cast(pa.string_view()), "csv parquet"),
+    "string_view": (pa.array(["a", None, "b"], pa.string_view()), "csv parquet"),
     "category": (TEXT.dictionary_encode(), "csv parquet"),
     "category of views": (
-        dictionary(pa.array(["a", "b"]).cast(pa.string_view()), pa.uint32()),
+        dictionary(pa.array(["a", "b"], pa.string_view()), pa.uint32()),
         "csv parquet",
     ),
     "category of numbers": (dictionary(pa.array([3, 4]), pa.int8()), "csv parquet"),
@@ -50,7 +51,7 @@ TYPES = {
     "int8": (pa.array([1, 2, -3], pa.int8()), "csv parquet npy"),
     "uint64": (pa.array([1, 2, 3], pa.uint64()), "csv parquet npy"),
     "int64": (pa.array([1, 2, 2**62]), "csv parquet npy"),
-    "half": (pa.array([1.5, None, 2.0], pa.float16()), "csv parquet npy"),
+    "half": (pa.array([np.float16(1.5), None, np.float16(2)], pa.float16()), "csv parquet npy"),
     "float": (pa.array([1.5, None, 2.0]), "csv parquet npy"),
     "decimal": (pa.array([D("1.50"), None, D("2.25")]), "csv parquet"),
     "decimal256": (pa.array([D("1.5"), None, D("2.5")], pa.decimal256(40, 1)), "csv parquet"),
@@ -61,22 +62,18 @@ TYPES = {
     "zone": (pa.array([DAY, None, DAY], pa.timestamp("us", "Europe/Berlin")), "csv parquet"),
     "duration": (pa.array([1, None, 2], pa.duration("s")), "parquet"),
     "binary": (BYTES, "parquet"),
-    "binary_view": (BYTES.cast(pa.binary_view()), "parquet"),
+    "binary_view": (pa.array([b"a", None, b"\xff"], pa.binary_view()), "parquet"),
     "fixed binary": (pa.array([b"ab", None, b"\xffd"], pa.binary(2)), "parquet"),
-    "uuid": (
-        pa.ExtensionArray.from_storage(
-            pa.uuid(), pa.array([uuid.uuid4().bytes] * 3, pa.binary(16))
-        ),
-        "parquet",
-    ),
     "list": (nested(pa.list_(pa.int64())), "parquet"),
     "large list": (nested(pa.large_list(pa.int64())), "parquet"),
-    "fixed list": (nested(pa.list_(pa.int64(), 1)), "parquet"),
+    "fixed list": (pa.array([[1], [3], [2]], pa.list_(pa.int64(), 1)), "parquet"),
     "struct": (pa.array([{"a": 1}, None, {"a": 2}]), "parquet"),
     "map": (pa.array([[("a", 1)], None, []], pa.map_(pa.string(), pa.int64())), "parquet"),
     "interval": (pa.array([pa.MonthDayNano([1, 2, 3]), None, None]), ""),
     "union": (pa.UnionArray.from_sparse(pa.array([0, 0, 0], pa.int8()), [pa.array([1, 2, 3])]), ""),
 }
+if hasattr(pa, "uuid"):  # since pyarrow 18
+    TYPES["uuid"] = pa.ExtensionArray.from_storage(pa.uuid(), UUIDS), "parquet"
 FORMATS = ("csv", "parquet", "npy")
 
 
