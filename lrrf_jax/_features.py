@@ -78,6 +78,13 @@ def as_features(
             f"row {row}, column {name} is {table[row, column]} ({bad.any(1).sum()} of "
             f"{len(bad)} rows fail). Replace infinities with NaN or with a large number."
         )
+    if given and n_features is not None and names is None and not is_default(X):
+        warnings.warn(
+            f"the features of the model have no names: the columns of X, '{given[0]}' and so on, "
+            "are taken in their order. Fit with feature_names=... to have names decide.",
+            UserWarning,
+            stacklevel=4,
+        )
     return features
 
 
@@ -94,10 +101,7 @@ def require_same_columns(X: Any, names: Sequence[str] | None) -> None:
         remedy = "X[sorted(X.columns)]"
         # Pandas numbers columns without names, and then knows them by these numbers.
         expected = counted(len(given))
-        if given == expected:
-            return
-        if sorted(given) != sorted(expected):
-            _warn_of_strange_names(X, given)
+        if given == expected or sorted(given) != sorted(expected):
             return
     elif own_names(X, "X") is None and sorted(given) != sorted(expected):
         return
@@ -111,13 +115,3 @@ def require_same_columns(X: Any, names: Sequence[str] | None) -> None:
         f"X must have the {len(expected)} columns that the model was fitted on; "
         f"{difference(expected, given)}. Select them: X[list(model.feature_names_in_)]."
     )
-
-
-def _warn_of_strange_names(X: Any, given: list[str]) -> None:
-    if not is_default(X):
-        warnings.warn(
-            f"the features of the model have no names: the columns of X, '{given[0]}' and so on, "
-            "are taken in their order. Fit with feature_names=... to have names decide.",
-            UserWarning,
-            stacklevel=6,
-        )

@@ -86,6 +86,8 @@ def _numbers(
     if kind == "c":
         raise InputError(f"{name} must hold real numbers; Complex data not supported.")
     if kind not in "OUST":
+        if kind in "mM":
+            remedy = "Make numbers of times first, such as days since a date, or leave them out."
         raise InputError(f"{name} must hold numbers; it holds {array.dtype}. {remedy}")
     numbers = np.full(array.size, np.nan)
     bad = np.zeros(array.size, bool)

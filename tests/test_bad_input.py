@@ -12,7 +12,7 @@ from scipy import sparse
 
 from lrrf_jax import InputError, metrics, rankings
 from lrrf_jax.datasets import delete_labels, from_classification, from_regression
-from lrrf_jax.evaluation import average_ranks, cross_validate
+from lrrf_jax.evaluation import average_ranks, compare, cross_validate
 from lrrf_jax.learners.consensus import ConsensusLabelRanker
 from lrrf_jax.learners.lr_rf import RandomForestLabelRanker
 
@@ -57,7 +57,7 @@ BAD_TABLES = {
         pl.DataFrame({"p": [1, 2], "q": pl.Series(["x", "y"], dtype=pl.Categorical)}),
         "column 'q'.* is 'x'",
     ),
-    "dates": (np.array([["2020-01-01", "2020-01-02"]], "datetime64[D]"), "holds datetime64"),
+    "dates": (np.array([["2020-01-01", "2020-01-02"]], "datetime64[D]"), "datetime64.*days since"),
     "durations": (pd.DataFrame({"a": pd.to_timedelta([1, 2]), "b": [1, 2]}), "holds timedelta64"),
     "dates as objects": (pd.DataFrame({"a": [pd.NaT, None]}, dtype=object), "is NaT"),
     "huge integer": ([[10**400, 1], [2, 1]], "beyond float64"),
@@ -160,6 +160,12 @@ def test_no_entrance_takes_what_are_no_weights(kind, call):
         (lambda: rankings.rankings_from_orderings(BAD_TABLES["LazyFrame"][0]), "collect"),
         (lambda: rankings.rankings_from_orderings(BAD_TABLES["structured"][0]), "fields a, b"),
         (lambda: rankings.rankings_from_orderings([[0, 10**400]]), "label indices"),
+        (lambda: rankings.rankings_from_orderings([["a"]], labels={"a", "b"}), "labels must be a"),
+        (lambda: rankings.rankings_from_orderings([["a"]], labels=5), "labels must be a list"),
+        (lambda: rankings.rankings_from_orderings([[0]], "3"), "n_labels must be a whole number"),
+        (lambda: rankings.rankings_from_strings(["a>b"], labels={"a", "b"}), "labels must be a li"),
+        (lambda: rankings.orderings_from_rankings(Y, labels={"a": 1}), "labels must be a list"),
+        (lambda: rankings.orderings_from_rankings(Y, labels=iter("abc")), "labels must be a list"),
         (lambda: rankings.rankings_from_strings(None), "it is None"),
         (lambda: rankings.rankings_from_strings(5), "it is 5"),
         (lambda: rankings.rankings_from_strings("b>d>a"), "it is 'b>d>a'.*list"),
@@ -173,9 +179,10 @@ def test_no_entrance_takes_what_are_no_weights(kind, call):
         (lambda: from_classification(X, np.ma.array([1, 2], mask=[1, 0]), name="n"), "1 of 2 are"),
         (lambda: from_regression(X, None, name="n"), "features_as_labels must be"),
         (lambda: delete_labels(Y, "a", seed=0), "p must be a probability"),
+        (lambda: compare(["default"], {"t": np.ones((3, 2))}), "map names to .X, y.; 't' is a nd"),
     ],
 )
-def test_converters_refuse_what_is_no_list_of_rankings(call, fragment):
+def test_converters_and_recipes_refuse_what_they_cannot_read(call, fragment):
     with pytest.raises(InputError, match=fragment):
         call()
 

@@ -1,15 +1,20 @@
 """The other notations of rankings, to and from positions (1 = best, NaN = missing label)."""
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from lrrf_jax._frames import column_arrays, frame_like, library_of, own_names
-from lrrf_jax._numbers import as_array, require_container
+from lrrf_jax._frames import frame_like, library_of, own_names
 from lrrf_jax._typing import NDArray
-from lrrf_jax._validation import InputError
-from lrrf_jax.rankings.orderings import indices_of_names, indices_of_numbers
+from lrrf_jax._validation import InputError, require_integer
+from lrrf_jax.rankings.orderings import (
+    indices_of_names,
+    indices_of_numbers,
+    listed_labels,
+    listed_orderings,
+    listed_texts,
+)
 from lrrf_jax.rankings.validation import number_table, require_rows
 
 
@@ -113,8 +118,9 @@ def rankings_from_orderings(
     """
     if start not in (0, 1):
         raise InputError(f"start must be 0 or 1, the index of the first label; it is {start!r}.")
-    given = _cells(orderings)
+    given = listed_orderings(orderings)
     if labels is not None:
+        labels = listed_labels(labels)
         if n_labels not in (None, len(labels)):
             raise InputError(
                 f"n_labels must be left out or be the number of labels, {len(labels)}; "
@@ -124,7 +130,9 @@ def rankings_from_orderings(
         n_labels, start = len(labels), 0
     else:
         rows = indices_of_numbers(given, start)
-        n_labels = max(map(len, given), default=0) if n_labels is None else n_labels
+        if n_labels is None:
+            n_labels = max(map(len, given), default=0)
+        require_integer(n_labels, "n_labels", 0)
     # Written by flat index: a loop over rows would cost microseconds a label.
     lengths = np.array([len(row) for row in rows], dtype=np.int64)
     label = np.array([index for row in rows for index in row], dtype=np.int64)
@@ -183,12 +191,12 @@ def orderings_from_rankings(
     """
     table = number_table(rankings, "rankings", finite=True)
     _reject_ties(table)
+    labels = _labels_beside(labels, rankings)
     if labels is not None and len(labels) != table.shape[1]:
         raise InputError(
             f"labels must name the {table.shape[1]} columns of rankings; "
             f"it has {len(labels)} names."
         )
-    labels = _labels_beside(labels, rankings)
     lengths = np.sum(~np.isnan(table), axis=1).tolist()
     rows = np.argsort(table, axis=1, kind="stable").tolist()
     if labels is not None:
@@ -229,7 +237,7 @@ def rankings_from_strings(
     >>> rankings.tolist()
     [[3, 1, 2], [2, 3, 1]]
     """
-    strings = _texts(strings)
+    strings = listed_texts(strings)
     require_rows(
         np.array([isinstance(text, str) for text in strings], bool),
         strings,
@@ -238,7 +246,7 @@ def rankings_from_strings(
     )
     parts = {text: [part.strip() for part in text.split(">")] for text in set(strings)}
     names = sorted({part for text in parts.values() for part in text} - {"?", ""})
-    known = names if labels is None else list(labels)
+    known = names if labels is None else listed_labels(labels)
     if labels is None:  # where the labels are given, a sign of a tie can be part of a name
         _require_texts(
             strings,
@@ -275,66 +283,15 @@ def _require_texts(strings: list[str], good: dict[str, bool], need: str, remedy:
     require_rows(np.array([good[text] for text in strings], bool), strings, need, remedy)
 
 
-def _texts(strings: Any) -> list[Any]:
-    """List texts; a column of pyarrow holds scalars, and one frame no texts but columns."""
-    if library_of(strings) is not None:
-        raise InputError(
-            "strings must be one column of texts; it is a data frame. Take the column, "
-            "strings['ranking']."
-        )
-    if not isinstance(strings, Iterator):
-        require_container(strings, "strings", "a list of texts")
-    if hasattr(strings, "to_pylist"):
-        return strings.to_pylist()
-    return _iterated(strings, "strings", "a list of texts such as 'b>d>a'")
-
-
-def _iterated(values: Any, name: str, form: str) -> list[Any]:
-    try:
-        return list(values)
-    except TypeError:
-        raise InputError(f"{name} must be {form}; it is {values!r:.60}.") from None
-
-
-def _cells(orderings: Any) -> list[list[Any]]:
-    """List the cells of every row; NaN, NA, and what is masked, pad a row as None does."""
-    form = "a list of lists of labels, an array or a data frame"
-    library = library_of(orderings)
-    if library is not None:
-        orderings = _object_rows(orderings)
-    elif not isinstance(orderings, Iterator):
-        require_container(orderings, "orderings", form)
-    if isinstance(orderings, np.ndarray):
-        orderings = as_array(orderings, "orderings", form)
-    rows = []
-    for i, row in enumerate(_iterated(orderings, "orderings", form)):
-        if isinstance(row, Set | Mapping) or not isinstance(row, Iterable):
-            raise InputError(
-                f"orderings must be {form}; row {i} is {row!r:.60}, which has no order. Write "
-                "every row as a list, best first."
-            )
-        cells = row.tolist() if isinstance(row, np.ndarray) else row
-        rows.append([None if _is_padding(cell) else cell for cell in cells])
-    return rows
-
-
-def _is_padding(cell: Any) -> bool:
-    return (isinstance(cell, float) and cell != cell) or type(cell).__name__ == "NAType"
-
-
-def _object_rows(frame: Any) -> list[list[Any]]:
-    columns = [column.tolist() for column in column_arrays(frame)]
-    return [list(row) for row in zip(*columns, strict=True)]
-
-
 def _labels_beside(labels: Any, rankings: Any) -> Any:
     """Names of the columns: those of a data frame, or else those given."""
     own = own_names(rankings, "rankings")
+    labels = None if labels is None else listed_labels(labels)
     if labels is None or own is None or own == [str(label) for label in labels]:
         return own if labels is None else labels
     raise InputError(
         f"labels must be left out, or be the names of the columns of rankings, {own}; they are "
-        f"{list(labels)}. Rename the columns of the data frame instead."
+        f"{labels}. Rename the columns of the data frame instead."
     )
 
 

@@ -1,14 +1,73 @@
 """Orderings as users write them, checked and turned into lists of label indices from 0."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
 
+from lrrf_jax._frames import column_arrays, library_of
+from lrrf_jax._numbers import as_array, require_container
 from lrrf_jax._validation import InputError
 from lrrf_jax.rankings.validation import require_rows
 
 _LARGEST = 2**62
+
+
+def listed_texts(strings: Any) -> list[Any]:
+    """List texts; a column of pyarrow holds scalars, and a frame no texts but columns."""
+    if library_of(strings) is not None:
+        raise InputError(
+            "strings must be one column of texts; it is a data frame. Take the column, "
+            "strings['ranking']."
+        )
+    form = "a list of texts such as 'b>d>a'"
+    if not isinstance(strings, Iterator):
+        require_container(strings, "strings", form)
+    return (
+        strings.to_pylist() if hasattr(strings, "to_pylist") else _listed(strings, "strings", form)
+    )
+
+
+def listed_orderings(orderings: Any) -> list[list[Any]]:
+    """List the cells of every row; NaN, NA, and what is masked, pad a row as None does."""
+    form = "a list of lists of labels, an array or a data frame"
+    if library_of(orderings) is not None:
+        columns = [column.tolist() for column in column_arrays(orderings)]
+        orderings = list(zip(*columns, strict=True))
+    elif not isinstance(orderings, Iterator):
+        require_container(orderings, "orderings", form)
+    if isinstance(orderings, np.ndarray):
+        orderings = as_array(orderings, "orderings", form)
+    rows = []
+    for i, row in enumerate(_listed(orderings, "orderings", form)):
+        if isinstance(row, Set | Mapping) or not isinstance(row, Iterable):
+            raise InputError(
+                f"orderings must be {form}; row {i} is {row!r:.60}, which has no order. Write "
+                "every row as a list, best first."
+            )
+        cells = row.tolist() if isinstance(row, np.ndarray) else row
+        rows.append([None if _is_padding(cell) else cell for cell in cells])
+    return rows
+
+
+def listed_labels(labels: Any) -> list[Any]:
+    """List the names of labels, which must be in an order."""
+    if isinstance(labels, Set | Mapping | Iterator) or not isinstance(labels, Iterable):
+        raise InputError(
+            f"labels must be a list of names, in the order of the columns; it is {labels!r:.60}."
+        )
+    return list(labels)
+
+
+def _listed(values: Any, name: str, form: str) -> list[Any]:
+    try:
+        return list(values)
+    except TypeError:
+        raise InputError(f"{name} must be {form}; it is {values!r:.60}.") from None
+
+
+def _is_padding(cell: Any) -> bool:
+    return (isinstance(cell, float) and cell != cell) or type(cell).__name__ == "NAType"
 
 
 def indices_of_names(rows: list[list[Any]], labels: Sequence[Hashable]) -> list[list[int]]:
