@@ -29,7 +29,6 @@ from lrrf_jax.learners._table import (
 )
 from lrrf_jax.learners.batching import PROGRAM_SIZES, map_rows
 from lrrf_jax.learners.batching import batch_sizes as batch_sizes_of
-from lrrf_jax.learners.schema import Sizes
 from lrrf_jax.rankings.permutations import ordering_from_ranks
 
 
@@ -74,9 +73,11 @@ class LabelRanker(BaseEstimator, abc.ABC):
         return n_labels
 
     @classmethod
-    def _read_arrays(cls, arrays: dict[str, NDArray], sizes: Sizes, format_version: int) -> Any:
+    def _read_arrays(
+        cls, arrays: dict[str, NDArray], content: persistence.Content, format_version: int
+    ) -> Any:
         """Make the parameters of checked arrays of a model file."""
-        return schema.arrays_of(cls.params_type, arrays, sizes)
+        return schema.arrays_of(cls.params_type, arrays, content.sizes)
 
     _extra_types: ClassVar[dict[str, Any]] = {}  # of what `_extra_header` gives
 
@@ -439,7 +440,7 @@ class LabelRanker(BaseEstimator, abc.ABC):
         try:
             content = persistence.read_header(cls, header)
             ranker = content.ranker
-            params = cls._read_arrays(arrays, content.sizes, header["format_version"])
+            params = cls._read_arrays(arrays, content, header["format_version"])
             ranker.n_features_in_ = header["n_features"]
             ranker._set_fitted(params, content.config, content.labels, content.feature_names)
             problem = ranker._check_params(params)

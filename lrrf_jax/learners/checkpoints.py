@@ -100,7 +100,11 @@ class Checkpoint:
         if grown:
             _safetensors.write(content, persistence.flatten(pack_grown(grown)), {})
         sent = mesh.of_first_process(content.getvalue())
-        return self._grown(_safetensors.loads(sent)) if sent else None
+        if not sent:
+            return None
+        arrays = _safetensors.loads(sent)
+        n_leaves, n_splits = len(arrays["forest.leaf_value"]), len(arrays["forest.feature"])
+        return self._grown(arrays, n_leaves - n_splits)
 
     def _read(self, first_tree: int, n_trees: int) -> Grown | None:
         try:
@@ -137,9 +141,9 @@ class Checkpoint:
             )
         try:
             schema.require_entries(header, _HEADER, "the header")
-            grown = self._grown(arrays, header["format_version"])
-            if grown.forest.n_trees != stop - start or header["first_tree"] != start:
+            if header["first_tree"] != start:
                 raise schema.Unfit("they are not those of its name")
+            grown = self._grown(arrays, stop - start, header["format_version"])
         except (schema.Unfit, MemoryError) as error:
             raise ModelFileError(
                 f"checkpoint {path}: holds no usable trees: {error}. Delete it; they will grow "
@@ -147,22 +151,21 @@ class Checkpoint:
             ) from error
         return grown
 
-    def _grown(self, arrays: dict[str, NDArray], format_version: int = 2) -> Grown:
+    def _grown(self, arrays: dict[str, NDArray], n_trees: int, format_version: int = 2) -> Grown:
         """Make trees of the arrays of a file, when all is checked; Unfit for others."""
         n_labels, aggregation = self.fit["n_labels"], self.fit["aggregation"]
-        sizes = {
-            "n_features": self.n_features,
-            "n_outputs": numbers_in_leaf(n_labels, aggregation),
-        }
+        max_depth = self.fit["max_depth"]
+        n_outputs = numbers_in_leaf(n_labels, aggregation)
+        sizes = {"n_features": self.n_features, "n_outputs": n_outputs, "n_trees": n_trees}
         if format_version == 1:
-            block = schema.arrays_of(FlatBlock, arrays, sizes)
-            grown = grown_of_flat(block, self.n_features)
+            flat = schema.arrays_of(FlatBlock, arrays, sizes)
+            grown = grown_of_flat(flat, self.n_features, max_depth)
         else:
-            grown = unpack_grown(schema.arrays_of(StoredBlock, arrays, sizes))
-        forest = grown.forest
-        problem = leaf_violation(forest.leaf_value, forest.n_trees, n_labels, aggregation)
-        if problem or forest.depth > self.fit["max_depth"]:
-            raise schema.Unfit(problem or f"their depth is {forest.depth}")
+            block = schema.arrays_of(StoredBlock, arrays, sizes)
+            grown = unpack_grown(block, n_trees, max_depth)
+        problem = leaf_violation(grown.forest.leaf_value, n_trees, n_labels, aggregation)
+        if problem:
+            raise schema.Unfit(problem)
         return grown
 
     def add(self, grown: Grown) -> None:

@@ -18,7 +18,7 @@ from lrrf_jax.learners.forest_storage import (
     forest_of_flat,
     unpack_forest,
 )
-from lrrf_jax.learners.schema import Sizes
+from lrrf_jax.learners.persistence import Content
 from lrrf_jax.trees.forest import Forest
 
 
@@ -90,22 +90,21 @@ class ForestLabelRanker(LabelRanker):
 
     @classmethod
     def _read_arrays(
-        cls, arrays: dict[str, NDArray], sizes: Sizes, format_version: int
+        cls, arrays: dict[str, NDArray], content: Content, format_version: int
     ) -> ForestParams:
+        config = content.config
+        sizes = {**content.sizes, "n_trees": config.n_trees}
         stored = schema.arrays_of(_FILES[format_version], arrays, sizes)
-        if isinstance(stored.forest, FlatForest):
-            forest = forest_of_flat(stored.forest, sizes["n_features"])
+        if format_version == 1:
+            forest = forest_of_flat(stored.forest, sizes["n_features"], config.max_depth)
         else:
-            forest = unpack_forest(stored.forest)
+            forest = unpack_forest(stored.forest, config.n_trees, config.max_depth)
         return ForestParams(forest, stored.importances)
 
     def _check_params(self, params: ForestParams) -> str | None:
-        config, forest = self.config_, params.forest
-        if forest.n_trees != config.n_trees or forest.depth > config.max_depth:
-            return f"it holds {forest.n_trees} trees of depth {forest.depth}, which config denies"
-        return leaf_violation(
-            forest.leaf_value, forest.n_trees, config.n_labels, config.aggregation
-        )
+        config = self.config_
+        values = params.forest.leaf_value
+        return leaf_violation(values, config.n_trees, config.n_labels, config.aggregation)
 
 
 class _StoredParams(NamedTuple):

@@ -144,10 +144,12 @@ def require_room(n_trees: int, depth: int, n_nodes: int) -> None:
         )
 
 
-def unpack_forest(stored: StoredForest) -> Forest:
-    """Lay stored trees out as flat arrays; Unfit before, where they make no trees of any size."""
-    n_nodes, n_trees = len(stored.is_split), n_trees_of(stored)
-    if n_trees < 1 or n_nodes != len(stored.feature) + len(stored.leaf_value):
+def unpack_forest(stored: StoredForest, n_trees: int, max_depth: int = MAX_DEPTH) -> Forest:
+    """Lay stored trees out as flat arrays; Unfit before, where they do not make such trees."""
+    n_nodes = len(stored.is_split)
+    if n_trees < 1 or n_trees != n_trees_of(stored):
+        raise Unfit(f"it holds {n_trees_of(stored)} trees, and should hold {n_trees}")
+    if n_nodes != len(stored.feature) + len(stored.leaf_value):
         raise Unfit("the numbers of nodes, splits and leaves make no trees")
     n_levels = n_splits = 0
     for level in _levels(stored.is_split, n_trees):  # before anything is laid out
@@ -155,6 +157,8 @@ def unpack_forest(stored: StoredForest) -> Forest:
     if n_splits != len(stored.feature):
         raise Unfit("the numbers of nodes, splits and leaves make no trees")
     depth = max(1, n_levels - 1)
+    if depth > max_depth:
+        raise Unfit(f"its trees have depth {depth}, of {max_depth} at most")
     require_room(n_trees, depth, n_nodes)
     shape = n_trees, 2**depth - 1
     feature, missing_left = np.zeros(shape, np.int32), np.zeros(shape, bool)
@@ -176,13 +180,16 @@ def unpack_forest(stored: StoredForest) -> Forest:
     return Forest(feature, threshold, missing_left, leaf_slot, stored.leaf_value)
 
 
-def forest_of_flat(flat: FlatForest, n_features: int) -> Forest:
+def forest_of_flat(flat: FlatForest, n_features: int, max_depth: int = MAX_DEPTH) -> Forest:
     """Check the trees of a file of format 1, and take off the levels without a split."""
     forest = Forest(*flat)
     problem = invariant_violation(forest, n_features)
     if problem:
         raise Unfit(problem)
-    return with_depth(forest, grown_depth(forest))
+    forest = with_depth(forest, grown_depth(forest))
+    if forest.depth > max_depth:
+        raise Unfit(f"its trees have depth {forest.depth}, of {max_depth} at most")
+    return forest
 
 
 def pack_grown(grown: Grown) -> StoredBlock:
@@ -191,15 +198,15 @@ def pack_grown(grown: Grown) -> StoredBlock:
     return StoredBlock(forest, np.asarray(grown.gain)[split_nodes(forest)])
 
 
-def unpack_grown(block: StoredBlock) -> Grown:
+def unpack_grown(block: StoredBlock, n_trees: int, max_depth: int) -> Grown:
     """Lay stored trees and their gains out as flat arrays; raises as `unpack_forest`."""
-    forest = unpack_forest(block.forest)
+    forest = unpack_forest(block.forest, n_trees, max_depth)
     gain = np.zeros(forest.feature.shape, np.float32)
     gain[split_nodes(block.forest)] = block.gain
     return Grown(forest, gain)
 
 
-def grown_of_flat(block: FlatBlock, n_features: int) -> Grown:
+def grown_of_flat(block: FlatBlock, n_features: int, max_depth: int) -> Grown:
     """Check the trees of a file of format 1; raises as `forest_of_flat`."""
-    forest = forest_of_flat(block.forest, n_features)
+    forest = forest_of_flat(block.forest, n_features, max_depth)
     return Grown(forest, node_levels(block.gain, forest.depth, 0))

@@ -179,7 +179,7 @@ def _extremes(dtype):
         return [True, False]
     if dtype.kind in "iu":
         limits = np.iinfo(dtype)
-        return [limits.min, limits.max, 0, 1, 2, 3, 4, 1024, 4096]
+        return np.clip([limits.min, 0, 1, 2, 3, 4, 1024, 4096, limits.max], limits.min, limits.max)
     limits = np.finfo(dtype)
     signalling = np.array([0x7F800001], np.uint32).view(np.float32)[0]
     return [

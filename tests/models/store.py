@@ -1,8 +1,7 @@
 """Makes the stored models of the present format: ``python -m tests.models.store``.
 
 One for each learner, and one for each way of a learner to read its arrays, with rows and what it
-said of them then. They are kept and loaded for ever, so a format that was released is never made
-again: the folder of a format that is there already is refused.
+said of them then. They are kept and loaded for ever, so what is there already is never made again.
 """
 
 import pathlib
@@ -68,10 +67,12 @@ def rows_for(ranker):
 
 def main():
     folder = FOLDER / f"v{model_file.FORMAT_VERSION}"
-    folder.mkdir()
+    folder.mkdir(exist_ok=True)
     cases = {name: (name, {}) for name in LEARNERS}
     cases |= {f"{name}-partial": (name, {"partial": True}) for name in PARTIAL} | VARIANTS
     for case, (name, parameters) in cases.items():
+        if (folder / f"{case}.lrrf").exists():
+            continue
         ranker = fit(name, **parameters)
         ranker.save(folder / f"{case}.lrrf")
         x = rows_for(ranker)
