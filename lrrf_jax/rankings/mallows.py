@@ -89,10 +89,12 @@ def expected_distance(theta: Any, n_labels: int, n_ranked: Any = None) -> Any:
     # The sum over j of 1 / (e^theta - 1) - j / (e^(j theta) - 1), less the part 1 / theta that
     # cancels; far out nothing is left to cancel, and the plain form decays as it should.
     near = _regular(xp, theta)[..., None] - steps * _regular(xp, theta[..., None] * steps)
-    far = _inverse_expm1(xp, theta)[..., None] - steps * _inverse_expm1(
-        xp, theta[..., None] * steps
+    is_near = theta < 0.5
+    beyond = xp.where(is_near, xp.ones_like(theta), theta)  # nothing overflows where it is unused
+    far = _inverse_expm1(xp, beyond)[..., None] - steps * _inverse_expm1(
+        xp, beyond[..., None] * steps
     )
-    terms = xp.where(theta[..., None] < 0.5, near, far)
+    terms = xp.where(is_near[..., None], near, far)
     if n_ranked is not None:
         terms = xp.where(steps <= n_ranked.astype(theta.dtype)[..., None], terms, 0 * terms)
     return terms.sum(axis=-1)
