@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.utils.validation import has_fit_parameter
 
 from lrrf_jax import metrics
 from lrrf_jax._frames import column_names, library_of, own_names, row_count, take_rows
@@ -162,11 +163,8 @@ def run_fold(
     estimator: Any, table: Table, protocol: Protocol, repeat: int, number: int
 ) -> FoldScore:
     """Fit a clone of an estimator on the training rows of one fold, and score it on the others."""
-    if protocol.name == AS_RUN_BY_AUTHORS and table.weight is not None:
-        raise InputError(
-            f"protocol {AS_RUN_BY_AUTHORS!r} knows no weights of rows; leave sample_weight out, or "
-            f"use {DELETE_ONCE!r}."
-        )
+    if table.weight is not None:
+        _require_use_of_weights(estimator, protocol)
     fold = fold_rows(table.rankings, protocol, repeat)[number]
     rankings = incomplete_rankings(table.rankings, protocol, repeat)[fold.train]
     known = rankable(rankings)
@@ -193,6 +191,19 @@ def run_fold(
     taus = metrics.kendall_tau(table.rankings[fold.test], predicted, per_row=True)
     weight = None if table.weight is None else table.weight[fold.test]
     return FoldScore(_mean(taus, weight), fitted - started, predict_seconds)
+
+
+def _require_use_of_weights(estimator: Any, protocol: Protocol) -> None:
+    if protocol.name == AS_RUN_BY_AUTHORS:
+        raise InputError(
+            f"protocol {AS_RUN_BY_AUTHORS!r} knows no weights of rows; leave sample_weight out, or "
+            f"use {DELETE_ONCE!r}."
+        )
+    if not has_fit_parameter(estimator, "sample_weight"):
+        raise InputError(
+            f"{learner_name(estimator)} takes no sample_weight, and the table has weights. Leave "
+            "them out, or take another learner."
+        )
 
 
 def _mean(taus: NDArray, weight: NDArray | None) -> float:

@@ -309,3 +309,33 @@ def test_deletion_is_that_of_the_datasets():
     whole = delete_labels(Y, 0.4, np.random.default_rng([0, 0, 1]))
     for train, y, _, _ in calls:
         np.testing.assert_array_equal(y, whole[numbers(train)])
+
+
+class Weighing(Recorder):
+    """A recorder that takes weights."""
+
+    def fit(self, X, y, sample_weight=None):
+        self.weight_ = sample_weight
+        return super().fit(X, y)
+
+
+def test_weights_of_the_training_rows_reach_the_fit_and_those_of_the_others_the_mean():
+    Recorder.calls.clear()
+    weight = np.random.default_rng(3).random(N_ROWS) + 0.1
+    result = cross_validate(Weighing(), X, Y, folds=4, repeats=1, sample_weight=weight)
+    for score, (trained, _, tested, ranker) in zip(result.scores[0], Recorder.calls, strict=True):
+        np.testing.assert_array_equal(ranker.weight_, weight[trained[:, 0].astype(int)])
+        rows = tested[:, 0].astype(int)
+        counts = [oracles.pair_counts(Y[row], ranker.ranking) for row in rows]
+        taus = [(agree - disagree) / total for agree, disagree, total in counts]
+        assert score == pytest.approx(np.average(taus, weights=weight[rows]))
+
+
+def test_weights_are_refused_where_nothing_would_be_made_of_them():
+    weight = np.arange(1.0, N_ROWS + 1)
+    with pytest.raises(InputError, match="Recorder takes no sample_weight"):
+        cross_validate(Recorder(), X, Y, folds=4, repeats=1, sample_weight=weight)
+    with pytest.raises(InputError, match="knows no weights of rows"):
+        cross_validate(
+            "lr-rf", X, Y, folds=4, protocol="as-run-by-authors", sample_weight=weight, repeats=1
+        )
