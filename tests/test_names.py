@@ -300,6 +300,21 @@ def test_cross_validation_takes_every_frame(frame):
     np.testing.assert_array_equal(integers.scores, expected)
 
 
+def test_rows_with_the_same_labels_in_another_order_are_warned_of_and_taken_in_their_order(ranker):
+    x, y = pd.DataFrame(X, columns=FEATURES), pd.DataFrame(Y, columns=LABELS)
+    shuffled = y.iloc[::-1]
+    with pytest.warns(UserWarning, match=r"rows of X and y .* Write y.loc\[X.index\]"):
+        mixed = make("default").fit(x, shuffled)
+    np.testing.assert_array_equal(mixed.predict(x), make("default").fit(X, Y[::-1]).predict(X))
+    with pytest.warns(UserWarning, match="rows of X and y"):
+        assert ranker.score(x, shuffled) == ranker.score(X, Y[::-1])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ranker.score(x, shuffled.loc[x.index])
+        ranker.score(x, shuffled.reset_index(drop=True))  # a table that was made of another
+        ranker.score(x.iloc[::-1], shuffled)
+
+
 def test_figures_of_a_forest_take_labels_by_name():
     plotting = pytest.importorskip("lrrf_jax.plotting")
     pytest.importorskip("matplotlib").use("agg")

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lrrf_jax._features import as_features, require_same_columns
+from lrrf_jax._frames import PANDAS, library_of
 from lrrf_jax._names import column_order, made_up_labels, names_beside
 from lrrf_jax._numbers import VECTOR, as_numbers
 from lrrf_jax._typing import NDArray
@@ -68,6 +69,7 @@ def training_table(
     n_rows, n_features = features.shape
     names = names_beside(feature_names, X, n_features, "feature", "feature_names")
     positions = require_rankings(y, n_rows)
+    warn_of_other_row_order(X, y)
     n_labels = positions.shape[1]
     label_names = names_beside(labels, y, n_labels, "label", "labels")
     if known is not None:
@@ -119,6 +121,27 @@ def training_table(
         n_rows,
         bool((n_ranked[kept] == n_labels).all()),
     )
+
+
+def warn_of_other_row_order(X: Any, y: Any) -> None:
+    """Warn where two pandas tables have the same row labels in different orders.
+
+    Rows belong together by their order, as in scikit-learn: a table that was shuffled, and
+    rankings that were made of it as an array, have such labels too, and rightly so.
+    """
+    if library_of(X) != PANDAS or library_of(y) != PANDAS:
+        return
+    rows, others = X.index, y.index
+    if rows.equals(others):
+        return
+    if len(rows) == len(others) and rows.isin(others).all():
+        warnings.warn(
+            "the rows of X and y have the same labels in different orders; they are taken in their "
+            "order, the first of X with the first of y. Write y.loc[X.index] where labels should "
+            "decide.",
+            UserWarning,
+            stacklevel=5,
+        )
 
 
 def label_order(y: Any, labels: list[str], whose: str) -> NDArray | None:

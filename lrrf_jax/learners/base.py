@@ -26,6 +26,7 @@ from lrrf_jax.learners._table import (
     TrainingTable,
     positions_by_label,
     training_table,
+    warn_of_other_row_order,
 )
 from lrrf_jax.learners.batching import PROGRAM_SIZES, map_rows
 from lrrf_jax.learners.batching import batch_sizes as batch_sizes_of
@@ -275,6 +276,7 @@ class LabelRanker(BaseEstimator, abc.ABC):
         model was fitted without names for its labels (they are then called L1, L2, ...).
         """
         check_is_fitted(self, "params_")
+        warn_of_other_row_order(X, y)
         truth = positions_by_label(y, self.labels_.tolist())
         return metrics.kendall_tau(truth, self.predict(X), sample_weight)
 
