@@ -171,6 +171,7 @@ if __name__ == "__main__":
 
 
 @needs_fork
+@pytest.mark.slow
 def test_a_fork_after_a_caller_used_jax_fails_at_once_too(tmp_path):
     lines = outcome(
         tmp_path,
@@ -186,6 +187,7 @@ if __name__ == "__main__":
 
 
 @needs_fork
+@pytest.mark.slow
 def test_a_fork_before_any_use_works(tmp_path):
     LEARNERS["default"]().fit(DATA.X[:, :2], DATA.y).save(tmp_path / "m.lrrf")
     lines = outcome(
