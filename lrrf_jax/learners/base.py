@@ -421,11 +421,13 @@ class LabelRanker(BaseEstimator, abc.ABC):
         try:  # as `load` will
             again = schema.parameters_of(type(self), params)
             schema.require_usable(again, self.n_features_in_, len(self.labels_))
+            for what in ("labels", "feature_names"):
+                schema.require_names(header[what] or [], None, what)
             arrays = persistence.flatten(self.params_)
         except schema.Unfit as error:
             raise InputError(
                 f"{os.fspath(path)}: the model cannot be saved, for it could not be loaded: "
-                f"{error}. Set its parameters to what fit takes."
+                f"{error}. Set its parameters and names to what fit takes and files can hold."
             ) from error
         model_file.write_model(path, arrays, header)
 

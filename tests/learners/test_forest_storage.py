@@ -8,6 +8,7 @@ import pytest
 
 from lrrf_jax import LEARNERS, ModelFileError, load, model_file
 from lrrf_jax.datasets import load as load_data
+from lrrf_jax.learners import forest_storage
 from lrrf_jax.learners.forest_storage import (
     FlatForest,
     StoredForest,
@@ -83,8 +84,7 @@ def chains(n_trees, depth, n_outputs=3):
     )
 
 
-def test_a_small_file_of_deep_trees_is_refused_before_it_is_laid_out():
-    assert unpack_forest(chains(1000, 16), 1000).depth == 16  # what a fit may well grow
+def test_a_small_file_of_deep_trees_is_refused_before_it_is_laid_out(monkeypatch):
     hostile = chains(2000, 16)
     size = sum(array.nbytes for array in hostile)
     tracemalloc.start()
@@ -92,7 +92,19 @@ def test_a_small_file_of_deep_trees_is_refused_before_it_is_laid_out():
         unpack_forest(hostile, 2000)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak < size < 2**21
+    assert peak < 2 * size < 2**21
+    # The most that is laid out, at a scale that costs no gigabyte.
+    assert 1000 * 2**16 < forest_storage.MOST_PLACES < 2000 * 2**16
+    monkeypatch.setattr(forest_storage, "MOST_PLACES", 2**16)
+    assert unpack_forest(chains(1, 16), 1).depth == 16
+    with pytest.raises(Unfit, match="2 trees of depth 16 with 66 nodes"):
+        unpack_forest(chains(2, 16), 2)
+    # Bushy trees have room whatever their number: 255 splits each, down to depth 8.
+    flags = np.repeat([True] * 8 + [False], [2**k * 300 for k in range(9)])
+    n_splits, n_leaves = 300 * 255, 300 * 256
+    fields = np.zeros(n_splits, np.int32), np.zeros(n_splits, np.float32), np.zeros(n_splits, bool)
+    bushy = StoredForest(flags, *fields, np.ones((n_leaves, 1), np.int32))
+    assert unpack_forest(bushy, 300).leaf_slot.size > 2**16
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from lrrf_jax import LEARNERS, InputError, ModelFileError, RandomForestLabelRanker, load
+from lrrf_jax.cli import main
 from lrrf_jax.learners import ConsensusLabelRanker
 from tests.models.mutations import opened, sealed
 from tests.models.store import FOLDER
@@ -180,6 +181,13 @@ def test_parameters_that_fit_would_refuse_cannot_be_saved(tmp_path):
         assert load(tmp_path / "m.lrrf").name == "lr-rf"
 
 
+@pytest.mark.parametrize("name", ["a\0b", "\ud800"])
+def test_names_that_no_file_can_hold_cannot_be_saved(name, tmp_path):
+    ranker = ConsensusLabelRanker().fit([[0.0]], [[1, 2]], feature_names=[name])
+    with pytest.raises(InputError, match="cannot be saved, .*feature_names holds .* is no text"):
+        ranker.save(tmp_path / "m")
+
+
 def test_out_of_bag_needs_a_bootstrap():
     ranker = RandomForestLabelRanker(bootstrap=False, oob_score=True)
     with pytest.raises(InputError, match="oob_score needs bootstrap=True"):
@@ -230,3 +238,25 @@ def test_neighbours_beyond_the_rows_cost_no_memory(tmp_path):
 def test_a_missing_value_of_no_learner_is_refused():
     with pytest.raises(InputError, match="missing must be"):
         ConsensusLabelRanker(missing="first").fit([[0.0]], [[1, 2]])
+
+
+@pytest.mark.parametrize("aggregation", ["kemeny", "copeland", "one-step"])
+def test_sums_that_would_not_fit_32_bits_are_refused_in_fit(aggregation):
+    # 2**31 / 4096 / 21 = 24966 trees for pairs of three labels; 2**31 / 1024 / 4 for votes.
+    n_trees = 600_000 if aggregation == "one-step" else 25_000
+    ranker = RandomForestLabelRanker(n_trees, aggregation=aggregation)
+    with pytest.raises(InputError, match=f"sums of {n_trees} trees over 3 labels do not fit"):
+        ranker.fit([[0.0], [1.0]], [[1, 2, 3], [2, 1, 3]])
+
+
+@pytest.mark.parametrize("command", ["inspect", "predict"])
+def test_the_command_line_says_what_is_wrong_with_a_model_and_exits_with_4(
+    command, tmp_path, capsys, monkeypatch
+):
+    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", "unused")
+    path = written("default", tmp_path, entry("config", "n_labels", to=4))
+    (tmp_path / "rows.csv").write_text("width,b>c,größe,7\n1,2,3,4\n")
+    rest = [str(tmp_path / "rows.csv"), "--output", str(tmp_path / "ranks.csv")]
+    assert main([command, str(path), *(rest if command == "predict" else [])]) == 4
+    error = capsys.readouterr().err
+    assert error.startswith(f"error: {path}: holds no usable 'default' model: config has 4 labels")
