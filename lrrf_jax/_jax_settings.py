@@ -57,7 +57,7 @@ def our_settings() -> contextlib.AbstractContextManager:
     other = [item for item in _SETTINGS if item[0].value not in item[2]]
     if not other:
         return _NOTHING
-    stack = contextlib.ExitStack()
-    for setting, value, _ in other:
-        stack.enter_context(setting(value))
-    return stack
+    with contextlib.ExitStack() as stack:
+        for setting, value, _ in other:
+            stack.enter_context(setting(value))
+        return stack.pop_all()

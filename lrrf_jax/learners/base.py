@@ -116,6 +116,9 @@ class LabelRanker(BaseEstimator, abc.ABC):
         ------
         InputError
             For data or parameters that cannot be used; the message says what to change.
+        BackendError
+            Where JAX cannot work, here or in `predict`: it was told to use a device that is not
+            there, or the process was forked from one that had used it.
 
         Notes
         -----

@@ -197,6 +197,8 @@ class RandomForestLabelRanker(ForestLabelRanker):
             message says what to change.
         ModelFileError
             For a damaged file in the checkpoint.
+        BackendError
+            Where JAX cannot work: no such device, or a process forked from one that had used it.
 
         Notes
         -----

@@ -3,6 +3,10 @@
 import concurrent.futures
 import contextlib
 import functools
+import json
+import os
+import subprocess
+import sys
 
 import jax
 import numpy as np
@@ -124,6 +128,27 @@ def test_no_setting_of_the_caller_changes_a_number(setting):
 @pytest.mark.parametrize("name", LEARNERS)
 def test_no_setting_of_the_caller_changes_a_number_of_any_learner(name, setting):
     assert_nothing_changes(name, setting, OTHER[setting])
+
+
+@pytest.mark.slow
+def test_a_compiler_told_to_optimise_little_changes_no_rank(tmp_path):
+    """A flag of the process, out of our reach: sums of floats may end in other bits, no more."""
+    script = (
+        "import json, sys\n"
+        "from tests.learners.test_jax_settings import results\n"
+        "print(json.dumps({name: results(name)[0].tolist() for name in sys.argv[1:]}))"
+    )
+    names = ["lr-rf", "rpc", "ll", "cc", "ib-pl", "default"]
+    done = subprocess.run(
+        [sys.executable, "-c", script, *names],
+        env=os.environ
+        | {"JAX_DISABLE_MOST_OPTIMIZATIONS": "1", "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    ranks = json.loads(done.stdout)
+    assert ranks == {name: undisturbed(name)[0].tolist() for name in names}
 
 
 def test_every_setting_that_jax_has_is_tried_or_lies_elsewhere():
