@@ -11,7 +11,8 @@ from typing import Any
 import typer
 
 from lrrf_jax._validation import InputError
-from lrrf_jax.cli._terminal import say, tell
+from lrrf_jax.cli._terminal import say as say
+from lrrf_jax.cli._terminal import show as show
 
 _M_ARENA_MAX = -8  # of malloc.h
 
@@ -29,7 +30,7 @@ def share_one_heap() -> None:
 
 def print_json(document: Any) -> None:
     """Write the one JSON document of a command to stdout."""
-    tell(json.dumps(document, indent=2, allow_nan=False))
+    show(json.dumps(document, indent=2, allow_nan=False))
 
 
 def progress(total: int | None, unit: str) -> Any:

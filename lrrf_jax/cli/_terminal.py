@@ -22,7 +22,7 @@ def printable(text: str, keep: str = "\n\t") -> str:
     )
 
 
-def tell(text: str) -> None:
+def show(text: str) -> None:
     """Write lines to stdout."""
     typer.echo(printable(text))
 

@@ -66,9 +66,9 @@ def list_(directory: Directory = None, json: _options.AsJson = False) -> None:
         _runtime.print_json({"directory": folder, "datasets": entries})
         return
     layout = "{data:22}{rows:>8}{features:>10}{labels:>8}  {here}"
-    typer.echo(layout.format(**{key: key for key in entries[0]}))
+    _runtime.show(layout.format(**{key: key for key in entries[0]}))
     for entry in entries:
-        typer.echo(layout.format(**{**entry, "here": "yes" if entry["here"] else "no"}))
+        _runtime.show(layout.format(**{**entry, "here": "yes" if entry["here"] else "no"}))
 
 
 @app.command()
@@ -116,7 +116,7 @@ def fetch(
                 fetch_kebi(name, directory=folder, urls=url, force=force)
                 fetched.append({"data": f"kebi:{name}", "path": local_copy(name, folder)})
                 if not json:
-                    _runtime.tell(f"kebi:{name}  {fetched[-1]['path']}")
+                    _runtime.show(f"kebi:{name}  {fetched[-1]['path']}")
             bar.update(1)
     if json:
         failed = [{"data": f"kebi:{n}", "error": text} for n, text in failures.messages.items()]
@@ -159,7 +159,7 @@ def describe(
         return
     for key, value in facts.items():
         text = ", ".join(map(str, value)) if isinstance(value, list) else value
-        _runtime.tell(f"{key.replace('_', ' ') + ':':24}{text}")
+        _runtime.show(f"{key.replace('_', ' ') + ':':24}{text}")
 
 
 def _facts(table: Any) -> dict[str, Any]:

@@ -200,8 +200,7 @@ def _show(document: dict[str, Any], failures: Any, json: bool, table: Any) -> No
         failed = [{"data": source, "error": text} for source, text in failures.messages.items()]
         _runtime.print_json({**document, "failed": failed})
     elif document["results"]:
-        for line in _aligned(table(document["results"])):
-            _runtime.tell(line)
+        _runtime.show("\n".join(_aligned(table(document["results"]))))
 
 
 def _learner_rows(results: list[dict[str, Any]]) -> list[list[str]]:

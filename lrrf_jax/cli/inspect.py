@@ -27,8 +27,7 @@ def inspect(
     if json:
         _runtime.print_json(facts)
         return
-    for line in _lines(facts):
-        _terminal.tell(_terminal.printable(line, keep=""))
+    _runtime.show("\n".join(_terminal.printable(line, keep="") for line in _lines(facts)))
 
 
 def _facts(path: str, header: dict[str, Any], ranker: Any) -> dict[str, Any]:
