@@ -1,7 +1,14 @@
 """Hypothesis strategies. Shapes come from few values, since each new one compiles."""
 
 import numpy as np
+from hypothesis import settings
 from hypothesis import strategies as st
+
+
+def fewer(times):
+    """Settings for a property whose examples cost much: so many times fewer than by the profile."""
+    return settings(max_examples=max(1, settings().max_examples // times))
+
 
 N_SAMPLES = (1, 3)
 N_LABELS = (2, 3, 5, 16)

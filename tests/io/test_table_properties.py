@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lrrf_jax.datasets import read
@@ -12,10 +12,10 @@ from lrrf_jax.io.inputs import cut_rows
 from lrrf_jax.io.shards import Shard, as_shard
 from lrrf_jax.io.table_writer import TableWriter
 from lrrf_jax.io.tables import open_batches, row_count
-from tests.strategies import partial_rankings
+from tests.strategies import fewer, partial_rankings
 
 finite = st.floats(width=32, allow_nan=False, allow_infinity=False)
-some_files = settings(max_examples=15)
+some_files = fewer(2)
 features = st.lists(st.tuples(finite, finite | st.just(np.nan)), min_size=1, max_size=9).map(
     lambda rows: np.array(rows, np.float32)
 )

@@ -11,7 +11,7 @@ and with them what is predicted for rows between these. What holds exactly:
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lrrf_jax.learners.batching import PROGRAM_SIZES, batch_sizes, map_rows
@@ -29,8 +29,9 @@ from tests.learners.test_contract import (
     fitted,
     make,
 )
+from tests.strategies import fewer
 
-few_fits = settings(max_examples=3)
+few_fits = fewer(10)
 # Whose thresholds are drawn, or lie at a share of the range: no order alone decides them.
 SEES_DISTANCES = {"lrf-ert", "w-lrt-bag"}
 trees_slowly = _slowly(lambda name: name not in ("lr-rf", "lrt-bag"))
@@ -54,7 +55,7 @@ def drawn_rows(data, name, n_rows=4):
 
 
 @each_learner
-@settings(max_examples=15)
+@fewer(2)
 @given(data=st.data())
 def test_any_row_gets_a_permutation_in_the_order_of_its_scores(name, data):
     rows = drawn_rows(data, name)

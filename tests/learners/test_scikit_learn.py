@@ -12,7 +12,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 from lrrf_jax import LEARNERS
 from tests.learners.test_contract import make
 
-EXPECTED = {  # for all learners; strict: one that passes is told
+EXPECTED = {  # for all learners, or for "learner-check"; strict: one that passes is told
     "check_n_features_in_after_fitting": "the message tells the same in other words",
     "check_dtype_object": "a dict in X is an InputError, so a ValueError, as all are",
 }
@@ -50,8 +50,9 @@ def checks():
     for name in LEARNERS:
         for estimator, check in estimator_checks_generator(adapted(name)):
             marks = [] if name == "default" else [pytest.mark.slow]
-            if check.func.__name__ in EXPECTED:
-                reason = EXPECTED[check.func.__name__]
+            function = check.func.__name__
+            reason = EXPECTED.get(function, EXPECTED.get(f"{name}-{function}"))
+            if reason is not None:
                 marks.append(pytest.mark.xfail(reason=reason, strict=True))
             yield pytest.param(estimator, check, marks=marks, id=f"{name}-{check.func.__name__}")
 

@@ -16,7 +16,7 @@ from lrrf_jax.rankings.aggregation import (
 )
 from lrrf_jax.rankings.pairwise import pair_indices, pair_signs, preference_matrix
 from lrrf_jax.rankings.permutations import rank_scores
-from tests.strategies import complete_rankings, preference_tables
+from tests.strategies import complete_rankings, fewer, preference_tables
 
 tables = preference_tables(n_labels=(3, 5), n_samples=(3,))
 
@@ -43,6 +43,7 @@ def consensus(votes):
     return {rule: np.asarray(ranks) for rule, ranks in rules.items()}
 
 
+@fewer(2)
 @given(elections(), st.data())
 def test_what_all_voters_agree_on_stands_in_the_consensus(votes, data):
     n_labels = votes.shape[1]
@@ -55,6 +56,7 @@ def test_what_all_voters_agree_on_stands_in_the_consensus(votes, data):
         assert ranks[first] < ranks[second], rule
 
 
+@fewer(2)
 @given(elections())
 def test_a_label_that_wins_every_duel_is_first_under_copeland_and_kemeny(votes):
     matrix = np.asarray(preference_matrix(sum_of_signs(votes)))
@@ -64,6 +66,7 @@ def test_a_label_that_wins_every_duel_is_first_under_copeland_and_kemeny(votes):
     assert ranks["copeland"][winners[0]] == ranks["kemeny"][winners[0]] == 1
 
 
+@fewer(2)
 @given(elections())
 def test_voters_who_repeat_themselves_change_nothing(votes):
     twice = consensus(np.concatenate([votes, votes]))
@@ -71,6 +74,7 @@ def test_voters_who_repeat_themselves_change_nothing(votes):
         assert twice[rule].tolist() == ranks.tolist(), rule
 
 
+@fewer(2)
 @given(elections(), st.randoms(use_true_random=False))
 def test_the_order_of_the_voters_changes_nothing(votes, random):
     order = list(range(len(votes)))
@@ -80,6 +84,7 @@ def test_the_order_of_the_voters_changes_nothing(votes, random):
         assert shuffled[rule].tolist() == ranks.tolist(), rule
 
 
+@fewer(2)
 @given(elections(n_labels=(3, 5)))
 def test_one_more_voter_for_the_kemeny_consensus_leaves_it(votes):
     ranks = consensus(votes)["kemeny"]
@@ -87,6 +92,7 @@ def test_one_more_voter_for_the_kemeny_consensus_leaves_it(votes):
     assert more["kemeny"].tolist() == ranks.tolist()
 
 
+@fewer(2)
 @given(tables)
 def test_the_scale_of_preferences_changes_no_rank(case):
     preferences, n_labels = case
@@ -95,6 +101,7 @@ def test_the_scale_of_preferences_changes_no_rank(case):
         assert once.tolist() == thrice.tolist()
 
 
+@fewer(2)
 @given(tables)
 def test_no_other_rule_beats_exact_kemeny_on_its_objective(case):
     preferences, n_labels = case
@@ -109,6 +116,7 @@ def test_no_other_rule_beats_exact_kemeny_on_its_objective(case):
         assert (found >= kemeny_objective(preferences, ranks)).all()
 
 
+@fewer(2)
 @given(tables)
 def test_reversed_preferences_have_reversed_wins_and_the_negative_objective(case):
     preferences, n_labels = case
@@ -124,6 +132,7 @@ def test_reversed_preferences_have_reversed_wins_and_the_negative_objective(case
     assert (kemeny_objective(forwards, reverse) == -value).all()
 
 
+@fewer(2)
 @given(tables)
 def test_pair_values_lie_antisymmetric_in_their_matrix(case):
     preferences, n_labels = case

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lrrf_jax.trees import splitter
+from tests.strategies import fewer
 
 N_BINS, N_STATS, N_LANES = 16, 3, 4
 ZERO = np.int32(0)
@@ -82,6 +83,7 @@ def best_by_loop(histogram, lane, has_missing, min_leaf):
 
 
 @pytest.mark.parametrize("has_missing", [False, True])
+@fewer(3)
 @given(histogram=histograms(), min_leaf=st.sampled_from([1, 5, 40]))
 def test_the_best_split_is_that_of_a_loop_over_all(has_missing, histogram, min_leaf):
     found = splitter.best_split(
@@ -94,6 +96,7 @@ def test_the_best_split_is_that_of_a_loop_over_all(has_missing, histogram, min_l
     assert found.missing_left.tolist() == list(ways)
 
 
+@fewer(3)
 @given(histograms())
 def test_running_sums_are_cumulative_sums(histogram):
     upto, total = splitter.running_sums(jnp.asarray(histogram), ZERO)
@@ -101,6 +104,7 @@ def test_running_sums_are_cumulative_sums(histogram):
     np.testing.assert_array_equal(total, histogram.sum(0))
 
 
+@fewer(3)
 @given(st.lists(st.integers(0, 3), min_size=N_BINS, max_size=N_BINS))
 def test_the_largest_of_equals_is_that_of_a_tournament(entries):
     score = jnp.asarray(np.array(entries, np.float32)[:, None])
@@ -116,6 +120,7 @@ def test_of_places_1_and_2_of_four_equals_it_is_2():
 
 
 @pytest.mark.parametrize("has_missing", [False, True])
+@fewer(3)
 @given(histogram=histograms(), data=st.data())
 def test_bins_of_one_rank_give_the_split_of_all_bins(has_missing, histogram, data):
     # A rank is a run of bins, of which all but its first are empty; missing values keep a rank.
@@ -140,6 +145,7 @@ def test_bins_of_one_rank_give_the_split_of_all_bins(has_missing, histogram, dat
 
 
 @pytest.mark.parametrize("has_missing", [False, True])
+@fewer(3)
 @given(histogram=histograms(), seed=st.integers(0, 2**32 - 1))
 def test_few_cuts_are_tried_one_after_another(has_missing, histogram, seed):
     rng = np.random.default_rng(seed)
@@ -171,6 +177,7 @@ def test_few_cuts_are_tried_one_after_another(has_missing, histogram, seed):
     assert list(zip(*(field.tolist() for field in found), strict=True)) == expected
 
 
+@fewer(3)
 @given(st.integers(0, 2**32 - 1))
 def test_the_first_of_the_best_candidates_is_taken(seed):
     rng = np.random.default_rng(seed)
@@ -183,3 +190,50 @@ def test_the_first_of_the_best_candidates_is_taken(seed):
     assert best.edge.tolist() == (3 * np.arange(5) + at).tolist()
     assert best.missing_left.tolist() == ((3 * np.arange(5) + at) % 2 == 0).tolist()
     assert feature.tolist() == candidates[np.arange(5), at].tolist()
+
+
+@fewer(3)
+@given(st.integers(0, 2**32 - 1), st.sampled_from([0.0, 0.25, 0.5, 1.0]))
+def test_the_threshold_at_a_share_is_the_nearest_and_of_two_the_lower(seed, share):
+    rng = np.random.default_rng(seed)
+    n_lanes, n_edges = 8, N_BINS - 1
+    thresholds = np.sort(rng.integers(-9, 9, (3, n_edges)), axis=1).astype(np.float32)
+    thresholds[0, 0], thresholds[1, -2:] = -np.inf, np.inf  # missing values; padding
+    first, last = rng.integers(0, n_edges + 1, (2, n_lanes)).astype(np.int32)
+    feature = rng.integers(0, 3, n_lanes).astype(np.int32)
+    shares = jnp.full(n_lanes, share, jnp.float32)
+    edges = splitter.edge_at_share(
+        jnp.asarray(first),
+        jnp.asarray(last),
+        jnp.asarray(feature),
+        jnp.asarray(thresholds),
+        shares,
+        ZERO,
+    )
+    for lane, edge in enumerate(edges.tolist()):
+        if last[lane] < first[lane]:  # values in one bin are parted from the missing ones
+            assert edge == max(first[lane] - 1, 0)
+            continue
+        low, high = min(first[lane], n_edges - 1), min(last[lane], n_edges - 1)
+        value = np.clip(thresholds[feature[lane]], -1e38, 1e38).astype(np.float32)
+        wanted = value[low] * np.float32(1 - share) + value[high] * np.float32(share)
+        assert edge == low + np.abs(value[low : high + 1] - wanted).argmin()
+
+
+@pytest.mark.parametrize("has_missing", [False, True])
+@fewer(3)
+@given(histogram=histograms(), share=st.sampled_from([0.0, 0.25, 0.5, 0.9]))
+def test_the_threshold_at_a_quantile_parts_the_samples_nearest_to_the_share(
+    has_missing, histogram, share
+):
+    occupancy = histogram[:, 2]
+    edges = splitter.edge_at_quantile(jnp.asarray(occupancy), share, has_missing, ZERO)
+    for lane, edge in enumerate(edges.tolist()):
+        known = occupancy[: N_BINS - has_missing, lane]
+        below, total = np.cumsum(known), known.sum()
+        parts = (below > 0) & (below < total)
+        if parts.any():
+            off = np.abs(below - np.float32(share) * np.float32(total))
+            assert edge == np.where(parts, off, np.inf).argmin()
+        else:  # one occupied bin at most: the threshold under it
+            assert edge == (max(int(np.flatnonzero(known)[0]) - 1, 0) if total else 0)
