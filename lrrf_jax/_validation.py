@@ -86,6 +86,16 @@ def as_names(names: Any, count: int, what: str, argument: str) -> list[str]:
     return names
 
 
+def require_storable_names(names: Sequence[str], argument: str) -> None:
+    """Refuse names that no file and no array of text could keep: NumPy drops a NUL at the end."""
+    bad = [name for name in names if "\0" in name or any("\ud800" <= c <= "\udfff" for c in name)]
+    if bad:
+        raise InputError(
+            f"{argument} must be text without NUL characters and halves of surrogate pairs; "
+            f"{bad[0]!r} is not ({len(bad)} of {len(names)} names fail). Rename the columns."
+        )
+
+
 def as_weights(sample_weight: Any, n_samples: int) -> NDArray | None:  # float64 (n_samples,)
     """Check sample weights; ``None`` where all are 1."""
     if sample_weight is None:

@@ -300,6 +300,18 @@ def test_cross_validation_takes_every_frame(frame):
     np.testing.assert_array_equal(integers.scores, expected)
 
 
+@pytest.mark.parametrize("name", ["snow\0", "\0", "half \ud83d"])
+def test_names_that_could_not_be_kept_are_refused(name):
+    names = ["rain", name, "wind"]
+    with pytest.raises(InputError, match="labels must be text without NUL"):
+        make("default").fit(X, Y, labels=names)
+    with pytest.raises(InputError, match=r"feature_names must be text .*1 of 4 names fail"):
+        make("default").fit(X, Y, feature_names=[*names, "d"])
+    frame = pd.DataFrame(Y, columns=pd.Index(names, dtype=object))
+    with pytest.raises(InputError, match="labels must be text"):
+        make("default").fit(X, frame)
+
+
 def test_rows_with_the_same_labels_in_another_order_are_warned_of_and_taken_in_their_order(ranker):
     x, y = pd.DataFrame(X, columns=FEATURES), pd.DataFrame(Y, columns=LABELS)
     shuffled = y.iloc[::-1]

@@ -10,7 +10,12 @@ from lrrf_jax._frames import PANDAS, library_of
 from lrrf_jax._names import column_order, made_up_labels, names_beside
 from lrrf_jax._numbers import VECTOR, as_numbers
 from lrrf_jax._typing import NDArray
-from lrrf_jax._validation import InputError, as_weights, require_choice
+from lrrf_jax._validation import (
+    InputError,
+    as_weights,
+    require_choice,
+    require_storable_names,
+)
 from lrrf_jax.learners.fixed_point import relative_weights
 from lrrf_jax.rankings.permutations import place_missing_last
 from lrrf_jax.rankings.validation import number_table, require_rankings
@@ -87,6 +92,8 @@ def training_table(
             if order is not None or label_names is None or not nameless:
                 label_names = known.labels
     label_names = made_up_labels(n_labels) if label_names is None else label_names
+    require_storable_names(label_names, "labels")
+    require_storable_names(names or [], "feature_names")
     _require_every_label(positions, label_names)
     if sample_weight is not None:
         remedy = "Give one number a row."
