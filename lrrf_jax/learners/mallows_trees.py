@@ -32,7 +32,7 @@ from lrrf_jax.trees.inference import make_ready
 from lrrf_jax.trees.xla import bucket_size
 
 _VOTE_SCALE = 64  # votes of partial rankings are fractions; sums of integers are exact
-_MOST_WEIGHT = 2**22  # sums of weights and votes are exact in float32
+_MOST_WEIGHT = 2**22  # of a leaf: sums of weights and votes are exact in float32
 
 
 def mallows_config(
@@ -93,7 +93,11 @@ def _leaf_centres(
     copies = forest_views.bootstrap_table(key, n_samples, forest.n_trees, config.bootstrap)
     weight = copies.astype(np.int64)
     if table.weight is not None:
-        weight = weight * integer_weights(table.weight, _MOST_WEIGHT // (2 * n_labels))[0][:, None]
+        # Sums are those of a leaf, so weights may be the finer the smaller the leaves are.
+        in_leaf = np.bincount(slot.ravel(), (weight * table.weight[:, None]).ravel())
+        share = max(in_leaf.max(), table.weight.max()) / table.weight.sum()
+        most = int(_MOST_WEIGHT / (2 * n_labels * share))
+        weight = weight * integer_weights(table.weight, most)[0][:, None]
     leaf_slot = np.asarray(forest.leaf_slot)
     first_slot = leaf_slot.min(1)
     # Coarse sizes: forests that differ in their number of leaves share programs.

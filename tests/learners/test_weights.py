@@ -129,6 +129,23 @@ def test_sizes_of_nodes_and_leaves_are_counted_in_rows(name):
     assert max(weight) > 21
 
 
+def test_real_weights_count_in_the_leaves_of_more_rows_than_weights_are_fine(monkeypatch):
+    # A heavy ranking against two light opposite ones, in each of many leaves.
+    rng = np.random.default_rng(5)
+    heavy = np.argsort(rng.random((8, 4)), axis=1) + 1.0
+    y = np.repeat(heavy, 3, axis=0)
+    y[1::3] = y[2::3] = 5 - heavy
+    y[y == 4] = np.nan
+    y[2::3] -= np.nanmin(y[2::3], axis=1, keepdims=True) - 1
+    weight = np.tile([1, *np.sqrt([0.02, 0.03])], 8)
+    x = np.repeat(np.arange(8.0), 3)[:, None]
+    sizes = {"min_samples_leaf": 3, "min_samples_split": 4, "max_depth": 7}
+    expected = make("lrt", **sizes).fit(x, y, weight).predict(x)
+    assert (expected != make("lrt", **sizes).fit(x, y).predict(x)).any(axis=1).mean() > 0.5
+    monkeypatch.setattr("lrrf_jax.learners.mallows_trees._MOST_WEIGHT", 2**7)
+    np.testing.assert_array_equal(make("lrt", **sizes).fit(x, y, weight).predict(x), expected)
+
+
 def test_the_scale_of_the_weights_does_not_change_a_score():
     learner = make("default").fit(X, Y)
     expected = learner.score(X, Y, WEIGHT)
