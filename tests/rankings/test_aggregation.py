@@ -202,3 +202,11 @@ def test_scores_at_the_ends_of_float32_stay_finite_and_subnormal_ones_become_0()
     )
     assert np.isfinite(placed).all()
     assert placed[1].tolist() == [-1, 0, 1]
+
+
+def test_the_step_below_the_smallest_number_is_0_and_below_0_its_negative():
+    tiny = float(jnp.finfo(jnp.float32).tiny)
+    scores = jnp.array([[tiny, tiny], [0.0, 0.0], [2.0, 2.0], [jnp.inf, 1.0]], jnp.float32)
+    placed = scores_in_order(scores, jnp.array([[2, 1], [2, 1], [2, 1], [1, 2]]))
+    below = float(np.nextafter(np.float32(2), np.float32(0)))
+    assert placed.tolist() == [[0, tiny], [-tiny, 0], [below, 2], [np.inf, 1]]
