@@ -12,7 +12,7 @@ from hypothesis import settings
 
 settings.register_profile("fixed", deadline=None, max_examples=30, derandomize=True)
 settings.register_profile("hunt", deadline=None, max_examples=2000)
-settings.register_profile("mutants", deadline=None, max_examples=8, derandomize=True)
+settings.register_profile("mutants", deadline=None, max_examples=24, derandomize=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 
 

@@ -278,12 +278,17 @@ class NeighborsLabelRanker(LabelRanker):
 
     def _ready(self) -> tuple[NeighborTable, Any]:
         """Training rows as the programs want them, on the device."""
-        if "_ready_params" not in self.__dict__:
+        held = self.__dict__.setdefault("_ready_params", [])
+        if not held:
             params = self.params_
             table = neighbor_table(params.features, room=self._width())
             rankings = *padded_rankings(params), params.overall
-            self._ready_params = jax.device_put((table, rankings))
-        return self._ready_params
+            held.append(jax.device_put((table, rankings)))
+        return held[0]
+
+    def _set_fitted(self, params: Any, config: Any, labels: Any, feature_names: Any) -> None:
+        super()._set_fitted(params, config, labels, feature_names)
+        self._ready_params: list[tuple[NeighborTable, Any]] = []  # predict adds no attribute
 
     def _width(self) -> int:
         """Neighbours to search for: no more than there are rows, whatever was asked for."""

@@ -169,3 +169,44 @@ def test_scores_in_order_moves_scores_and_lowers_equal_ones_by_one_step_only():
     placed = scores_in_order(jnp.array([[3, 1, 2], [5, 5, 5]]), jnp.array([[3, 1, 2], [2, 1, 3]]))
     step = np.nextafter(np.float32(5), np.float32(0))
     assert placed.tolist() == [[1, 3, 2], [step, 5, step]]
+
+
+def test_kemeny_of_many_labels_is_searched_for_from_bordas_ranking():
+    preferences = jnp.asarray(random_preferences(40, 9, n_votes=5, seed=4))
+    first, second = pair_indices(9)
+    totals = np.zeros((40, 9), np.int32)
+    for pair, (i, j) in enumerate(zip(first, second, strict=True)):
+        totals[:, i] += np.asarray(preferences)[:, pair]
+        totals[:, j] -= np.asarray(preferences)[:, pair]
+    start = jnp.asarray([oracles.ranks_of_scores(row) for row in totals.tolist()], jnp.int32)
+    found = kemeny(preferences, 9)
+    assert found.tolist() == kemeny_local_search(preferences, start).tolist()
+    reverse = kemeny_local_search(preferences, 10 - start)
+    assert found.tolist() != reverse.tolist()  # the start decides some of them
+
+
+def test_the_objective_is_one_number_a_ranking_whatever_the_shape_of_the_batch():
+    preferences = jnp.asarray(random_preferences(6, 3))
+    ranks = jnp.asarray([[1, 2, 3]] * 6)
+    values = kemeny_objective(preferences, ranks)
+    assert values.shape == (6,)
+    assert kemeny_objective(preferences[0], ranks[0]).tolist() == values[0].tolist()
+    some = kemeny_objective(preferences.reshape(2, 3, 3), ranks.reshape(2, 3, 3))
+    assert some.tolist() == values.reshape(2, 3).tolist()
+
+
+def test_scores_at_the_ends_of_float32_stay_finite_and_subnormal_ones_become_0():
+    lowest, tiny = jnp.finfo(jnp.float32).min, 1e-40
+    placed = scores_in_order(
+        jnp.array([[lowest] * 3, [1.0, tiny, -1.0]]), jnp.array([[3, 2, 1]] * 2)
+    )
+    assert np.isfinite(placed).all()
+    assert placed[1].tolist() == [-1, 0, 1]
+
+
+def test_the_step_below_the_smallest_number_is_0_and_below_0_its_negative():
+    tiny = float(jnp.finfo(jnp.float32).tiny)
+    scores = jnp.array([[tiny, tiny], [0.0, 0.0], [2.0, 2.0], [jnp.inf, 1.0]], jnp.float32)
+    placed = scores_in_order(scores, jnp.array([[2, 1], [2, 1], [2, 1], [1, 2]]))
+    below = float(np.nextafter(np.float32(2), np.float32(0)))
+    assert placed.tolist() == [[0, tiny], [-tiny, 0], [below, 2], [np.inf, 1]]

@@ -196,7 +196,7 @@ def test_the_first_of_the_best_candidates_is_taken(seed):
 @given(st.integers(0, 2**32 - 1), st.sampled_from([0.0, 0.25, 0.5, 1.0]))
 def test_the_threshold_at_a_share_is_the_nearest_and_of_two_the_lower(seed, share):
     rng = np.random.default_rng(seed)
-    n_lanes, n_edges = 8, N_BINS - 1
+    n_lanes, n_edges = 64, N_BINS - 1
     thresholds = np.sort(rng.integers(-9, 9, (3, n_edges)), axis=1).astype(np.float32)
     thresholds[0, 0], thresholds[1, -2:] = -np.inf, np.inf  # missing values; padding
     first, last = rng.integers(0, n_edges + 1, (2, n_lanes)).astype(np.int32)
