@@ -64,8 +64,8 @@ def as_features(
         )
     if n_features is not None and table.shape[1] != n_features:
         raise InputError(
-            f"X must have the {n_features} features that the model was fitted on; "
-            f"it has {table.shape[1]}. Select the same columns, in the same order."
+            f"X has {table.shape[1]} features, but predict is expecting {n_features} features as "
+            "input, those that the model was fitted on. Select the same columns, in the same order."
         )
     with np.errstate(over="ignore"):
         features = np.ascontiguousarray(table, np.float32)

@@ -33,7 +33,7 @@ def without_order(rows):
 
 # What it is, and a word of the way out.
 BAD_TABLES = {
-    "None": (None, "it is None"),
+    "None": (None, "is None"),
     "a number": (3.5, "dimensions|row|rows"),
     "text": ("b>d>a", "it is 'b>d>a'"),
     "bytes": (b"12", "it is b'12'"),
@@ -179,7 +179,10 @@ def test_no_entrance_takes_what_are_no_weights(kind, call):
         (lambda: from_classification(X, np.ma.array([1, 2], mask=[1, 0]), name="n"), "1 of 2 are"),
         (lambda: from_regression(X, None, name="n"), "features_as_labels must be"),
         (lambda: delete_labels(Y, "a", seed=0), "p must be a probability"),
-        (lambda: compare(["default"], {"t": np.ones((3, 2))}), "map names to .X, y.; 't' is a nd"),
+        (
+            lambda: compare(["default"], {"t": np.ones((3, 2))}),
+            "or .X, y, sample_weight.; 't' is a nd",
+        ),
     ],
 )
 def test_converters_and_recipes_refuse_what_they_cannot_read(call, fragment):

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 from lrrf_jax.benchmarks import c_reference, equal_forest
+from lrrf_jax.learners.forest_prediction import forest_ranks
+from lrrf_jax.trees.inference import make_ready
 from tests.tree_oracles import plain_sums
 from tests.trees.cases import awkward_rows, random_forest
 
@@ -72,6 +74,32 @@ def test_treelite_sums_what_a_loop_sums(case):
     forest, rows, sums = case
     model = equal_forest.to_treelite(equal_forest.compact_trees(forest), rows.shape[1])
     np.testing.assert_array_equal(gtil.predict(model, rows, nthread=1).reshape(sums.shape), sums)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("depth", [1, 2, 5, 8, 12])
+def test_other_engines_rank_as_the_library_does_on_two_hundred_forests(depth):
+    pytest.importorskip("onnx")
+    runtime = pytest.importorskip("onnxruntime")
+    gtil = pytest.importorskip("treelite.gtil")
+    compared = 0
+    for seed in range(40):
+        rng = np.random.default_rng([depth, seed])
+        forest, grid = random_forest(rng, 6, depth, 5, 4, lowest=1, highest=4)
+        rows = np.concatenate([awkward_rows(rng, 192, grid), np.repeat(grid.T, 10, axis=0)[:64]])
+        ours = np.asarray(
+            forest_ranks(make_ready(forest), rows, n_labels=4, aggregation="two-step")
+        )
+        trees = equal_forest.compact_trees(forest)
+        session = runtime.InferenceSession(
+            equal_forest.to_onnx(trees, 5), providers=["CPUExecutionProvider"]
+        )
+        sums = session.run(None, {"features": rows})[0]
+        np.testing.assert_array_equal(equal_forest.ranks_of_sums(sums), ours)
+        sums = gtil.predict(equal_forest.to_treelite(trees, 5), rows, nthread=1)
+        np.testing.assert_array_equal(equal_forest.ranks_of_sums(sums.reshape(-1, 4)), ours)
+        compared += ours.size
+    assert compared == 40 * 256 * 4
 
 
 def test_scikit_learn_means_what_a_loop_sums(case):

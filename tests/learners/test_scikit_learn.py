@@ -13,8 +13,8 @@ from lrrf_jax import LEARNERS
 from tests.learners.test_contract import make
 
 EXPECTED = {  # for all learners, or for "learner-check"; strict: one that passes is told
-    "check_n_features_in_after_fitting": "the message tells the same in other words",
     "check_dtype_object": "a dict in X is an InputError, so a ValueError, as all are",
+    "default-check_estimators_empty_data_messages": "the consensus needs no features",
 }
 
 

@@ -181,13 +181,6 @@ def test_parameters_that_fit_would_refuse_cannot_be_saved(tmp_path):
         assert load(tmp_path / "m.lrrf").name == "lr-rf"
 
 
-@pytest.mark.parametrize("name", ["a\0b", "\ud800"])
-def test_names_that_no_file_can_hold_cannot_be_saved(name, tmp_path):
-    ranker = ConsensusLabelRanker().fit([[0.0]], [[1, 2]], feature_names=[name])
-    with pytest.raises(InputError, match="cannot be saved, .*feature_names holds .* is no text"):
-        ranker.save(tmp_path / "m")
-
-
 def test_out_of_bag_needs_a_bootstrap():
     ranker = RandomForestLabelRanker(bootstrap=False, oob_score=True)
     with pytest.raises(InputError, match="oob_score needs bootstrap=True"):
