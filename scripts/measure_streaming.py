@@ -178,6 +178,7 @@ def main():
         model, table = os.path.join(folder, "m.lrrf"), os.path.join(folder, "t.parquet")
         train(model, options.features, options.labels, options.trees, options.depth)
         write_table(table, options.rows, options.features, options.row_group_rows)
+        os.sync()  # or the system would write the table to disk while it is being read
         out = os.path.join(folder, "ranks")
         program = "import sys; from lrrf_jax.cli import main; sys.exit(main())"
         command = [sys.executable, "-c", program, "predict", model, table, "--output", out + "/"]
