@@ -29,6 +29,7 @@ from typing import Annotated, Any
 import typer
 
 from lrrf_jax.cli import _streams, benchmark, datasets, evaluate, inspect, predict, train
+from lrrf_jax.cli._command import Command
 
 INTERRUPTED = 130
 
@@ -46,7 +47,7 @@ for _command in (
     inspect.inspect,
     benchmark.benchmark,
 ):
-    app.command()(_command)
+    app.command(cls=Command)(_command)
 app.add_typer(datasets.app, name="datasets")
 
 

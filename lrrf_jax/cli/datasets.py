@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from lrrf_jax.cli import _options
+from lrrf_jax.cli._command import Command
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
@@ -34,7 +35,7 @@ def datasets() -> None:
     """  # noqa: D301 (typer reads the backspace as: do not rewrap)
 
 
-@app.command("list")
+@app.command("list", cls=Command)
 def list_(directory: Directory = None, json: _options.AsJson = False) -> None:
     """List the data sets, those that are built in and the KEBI sets.
 
@@ -71,7 +72,7 @@ def list_(directory: Directory = None, json: _options.AsJson = False) -> None:
         _runtime.show(layout.format(**{**entry, "here": "yes" if entry["here"] else "no"}))
 
 
-@app.command()
+@app.command(cls=Command)
 def fetch(
     names: Annotated[
         list[str] | None, typer.Argument(metavar="NAME...", help="KEBI sets, such as iris.")
@@ -124,7 +125,7 @@ def fetch(
     failures.end(len(wanted))
 
 
-@app.command()
+@app.command(cls=Command)
 def describe(
     data: Annotated[
         str, typer.Argument(metavar="DATA", help="builtin:NAME, kebi:NAME, or a file.")

@@ -142,3 +142,29 @@ def test_commands_keep_compiled_programs_unless_told_otherwise(
     for arguments in commands:
         lrrf(*arguments)
     assert used == ["train", "predict", "evaluate", "evaluate"]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["train", "t.csv", "--labels", "a", "--model", "m", "--labels", "b"],
+        ["train", "t.csv", "--model", "m", "--exclude", "id", "--exclude=colour"],
+        ["predict", "m", "t.csv", "--output", "r.csv", "--output", "s.csv"],
+        ["evaluate", "t.csv", "--folds", "3", "--learner", "rpc", "--folds", "5"],
+        ["datasets", "list", "--directory", "a", "--directory", "b"],
+    ],
+    ids=" ".join,
+)
+def test_an_option_that_is_given_twice_is_refused_and_not_taken_the_last_time(lrrf, command):
+    code, out, err = lrrf(*command)
+    option = next(word for word in command if command.count(word) == 2 or "=" in word)
+    assert (code, out) == (2, "")
+    assert f"'{option.partition('=')[0]}'" in err
+    assert "given 2 times" in err
+
+
+def test_options_that_hold_several_values_and_flags_may_be_repeated(lrrf, tmp_path):
+    model = tmp_path / "m.lrrf"
+    settings = ["--set", "ridge=1", "--set", "voting=binary", "--json", "--json"]
+    code, _, err = lrrf("train", "builtin:iris", "--learner", "rpc", "--model", model, *settings)
+    assert (code, model.exists()) == (0, True), err
