@@ -6,9 +6,12 @@ draw other numbers, and be compiled once more.
 """
 
 import contextlib
-from typing import Any
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
 
 from jax._src import config  # JAX's own namespace reads a setting ten times as slowly
+from jax._src.core import trace_state_clean
 
 from lrrf_jax._jax_backend import require_backend, require_platform
 
@@ -42,6 +45,7 @@ _SETTINGS = [
     for name, value in _OURS.items()
     if (setting := getattr(config, name, None)) is not None
 ]
+_IN_ANY_PRECISION = [item for item in _SETTINGS if item[0] is not config.enable_x64]
 _NOTHING: contextlib.AbstractContextManager = contextlib.nullcontext()
 
 
@@ -54,7 +58,31 @@ def our_settings() -> contextlib.AbstractContextManager:
     require_backend()
     if isinstance(config.default_device.value, str):
         require_platform(config.default_device.value)
-    other = [item for item in _SETTINGS if item[0].value not in item[2]]
+    return _pinned(_SETTINGS)
+
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def works_with_our_settings(function: Function) -> Function:
+    """Decorate a function of arrays: called by itself, it works with our settings.
+
+    64 bits stay those of the caller, whose arrays have a type already. Nothing is set
+    where JAX traces a program, which is built with the settings of its caller.
+    """
+
+    @functools.wraps(function)
+    def with_settings(*args: Any, **kwargs: Any) -> Any:
+        if not trace_state_clean():
+            return function(*args, **kwargs)
+        with _pinned(_IN_ANY_PRECISION):
+            return function(*args, **kwargs)
+
+    return cast(Function, with_settings)
+
+
+def _pinned(settings: list[Any]) -> contextlib.AbstractContextManager:
+    other = [item for item in settings if item[0].value not in item[2]]
     if not other:
         return _NOTHING
     with contextlib.ExitStack() as stack:

@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 
 from lrrf_jax._typing import Array
+from lrrf_jax.rankings.axes import with_leading_axes
 from lrrf_jax.rankings.kemeny import kemeny_exact, kemeny_local_search
 from lrrf_jax.rankings.pairwise import pair_indices, preference_matrix, summable
 from lrrf_jax.rankings.permutations import (
@@ -58,7 +59,7 @@ def copeland(
     matrix = preference_matrix(preferences)
     wins, total = _half_wins(matrix), jnp.sum(matrix, axis=-1, dtype=matrix.dtype)
     label = jnp.arange(wins.shape[-1])
-    lower_index = label[None, :] < label[:, None]
+    lower_index = with_leading_axes(label[None, :] < label[:, None], matrix.ndim)
     equal_wins = wins[..., None, :] == wins[..., :, None]
     equal_total = total[..., None, :] == total[..., :, None]
     ahead = (wins[..., None, :] > wins[..., :, None]) | (

@@ -14,6 +14,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from lrrf_jax._jax_settings import works_with_our_settings
 from lrrf_jax._typing import Array, NDArray
 from lrrf_jax.rankings.pairwise import pair_indices
 from lrrf_jax.rankings.permutations import places
@@ -22,18 +23,21 @@ Positions = Array | NDArray  # float (..., n_labels), NaN: missing
 PerRow = Array | NDArray  # the dtype of the positions (...,)
 
 
+@works_with_our_settings
 def n_known_pairs(truth: Positions, prediction: Positions) -> PerRow:  # int32 (...,)
     """Count the pairs of labels that both rank and that the truth does not tie."""
     true_sign, _, common = _pair_signs(truth, prediction)
     return (common & (true_sign != 0)).sum(axis=-1, dtype=np.int32)
 
 
+@works_with_our_settings
 def kendall_distance(truth: Positions, prediction: Positions) -> PerRow:
     """Count the discordant pairs; 0 where no pair is known."""
     true_sign, predicted_sign, _ = _pair_signs(truth, prediction)
     return (true_sign * predicted_sign < 0).sum(axis=-1, dtype=truth.dtype)
 
 
+@works_with_our_settings
 def kendall_tau(truth: Positions, prediction: Positions) -> PerRow:
     """Divide (concordant - discordant) by the number of known pairs.
 
@@ -52,6 +56,7 @@ def kendall_tau(truth: Positions, prediction: Positions) -> PerRow:
     return _quotient(agreement, (common & (true_sign != 0)).sum(axis=-1, dtype=truth.dtype))
 
 
+@works_with_our_settings
 def tau_x(truth: Positions, prediction: Positions) -> PerRow:
     """Return the extended correlation of Emond and Mason 2002, in which ties are statements.
 
@@ -65,6 +70,7 @@ def tau_x(truth: Positions, prediction: Positions) -> PerRow:
     return _quotient(agreement, common.sum(axis=-1, dtype=truth.dtype))
 
 
+@works_with_our_settings
 def weighted_tau(truth: Positions, prediction: Positions) -> PerRow:
     """Return tau with weight 1/r_i + 1/r_j on the pair of the labels at places r_i and r_j.
 
@@ -85,6 +91,7 @@ def weighted_tau(truth: Positions, prediction: Positions) -> PerRow:
     return total / 2
 
 
+@works_with_our_settings
 def spearman_distance(truth: Positions, prediction: Positions) -> PerRow:
     """Sum the squared differences of the places among the common labels."""
     xp = _namespace(truth)
@@ -92,6 +99,7 @@ def spearman_distance(truth: Positions, prediction: Positions) -> PerRow:
     return xp.nansum((true_place - predicted_place) ** 2, axis=-1)
 
 
+@works_with_our_settings
 def footrule_distance(truth: Positions, prediction: Positions) -> PerRow:
     """Sum the absolute differences of the places among the common labels."""
     xp = _namespace(truth)
@@ -99,6 +107,7 @@ def footrule_distance(truth: Positions, prediction: Positions) -> PerRow:
     return xp.nansum(abs(true_place - predicted_place), axis=-1)
 
 
+@works_with_our_settings
 def spearman_rho(truth: Positions, prediction: Positions) -> PerRow:
     """Correlate the places among the common labels (Pearson's formula on mean places).
 

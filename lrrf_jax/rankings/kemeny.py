@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from lrrf_jax._typing import Array, NDArray
+from lrrf_jax.rankings.axes import with_leading_axes
 from lrrf_jax.rankings.pairwise import antisymmetric, summable
 from lrrf_jax.rankings.permutations import ordering_from_ranks
 
@@ -102,7 +103,7 @@ def _exact_block(
     for position in range(1, n_labels + 1):
         row = jnp.asarray(row_of_subset)[left]
         chosen = jnp.take_along_axis(first_of, row[None], axis=0)[0]
-        ranks = jnp.where(label == chosen, position, ranks)
+        ranks = jnp.where(label == chosen[None], position, ranks)
         left = left - jnp.left_shift(1, chosen)
     return ranks.T
 
@@ -141,7 +142,7 @@ def _search_block(
         gain = gain.reshape(n_labels**2, -1)
         best = jnp.max(gain, axis=0)
         improves = best > least_gain
-        chosen = jnp.min(jnp.where(gain == best, move, n_labels**2), axis=0)
+        chosen = jnp.min(jnp.where(gain == best[None], move, n_labels**2), axis=0)
         chosen = jnp.where(improves, chosen, 0)  # moves the first label to the first position
         start, end = chosen // n_labels, chosen % n_labels
         matrix = _shift(_shift(matrix, start, end, axis=0), start, end, axis=1)
@@ -166,6 +167,7 @@ def _shift(
     """Move the slice at ``start`` to ``end``; those between close up."""
     place = np.arange(values.shape[axis], dtype=np.int32)
     place = place.reshape([-1 if i == axis else 1 for i in range(values.ndim)])
+    start, end = with_leading_axes(start, values.ndim), with_leading_axes(end, values.ndim)
     moved = jnp.sum(
         jnp.where(place == start, values, jnp.zeros((), values.dtype)),
         axis=axis,

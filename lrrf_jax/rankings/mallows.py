@@ -15,8 +15,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from lrrf_jax._jax_settings import works_with_our_settings
 from lrrf_jax._typing import Array, NDArray
 from lrrf_jax.rankings.aggregation import borda
+from lrrf_jax.rankings.axes import with_leading_axes
 from lrrf_jax.rankings.completion import most_probable_extension
 from lrrf_jax.rankings.distances import kendall_distance
 from lrrf_jax.rankings.permutations import ordering_from_ranks, places, take_in_order
@@ -37,6 +39,7 @@ _SERIES = (
 )
 
 
+@works_with_our_settings
 def log_normaliser(theta: Any, n_labels: int) -> Any:
     """Return log(phi(theta)), phi the product over j of (1 - e^(-j theta)) / (1 - e^-theta).
 
@@ -56,13 +59,14 @@ def log_normaliser(theta: Any, n_labels: int) -> Any:
     [6.0, 2.625, 1.0]
     """
     xp, theta = _floats(theta)
-    steps = xp.arange(1, n_labels + 1).astype(theta.dtype)
+    steps = with_leading_axes(xp.arange(1, n_labels + 1).astype(theta.dtype), theta.ndim + 1)
     safe = xp.where(theta > 0, theta, xp.ones_like(theta))[..., None]
     terms = xp.log(xp.expm1(-steps * safe) / xp.expm1(-safe))
     terms = xp.where(theta[..., None] > 0, terms, xp.log(steps))
     return terms.sum(axis=-1)
 
 
+@works_with_our_settings
 def expected_distance(theta: Any, n_labels: int, n_ranked: Any = None) -> Any:
     """Return the mean distance to the centre, which falls in theta from m (m - 1) / 4 to 0.
 
@@ -85,7 +89,7 @@ def expected_distance(theta: Any, n_labels: int, n_ranked: Any = None) -> Any:
     [1.5, 0.9048, 0.0]
     """
     xp, theta = _floats(theta)
-    steps = xp.arange(1, n_labels + 1).astype(theta.dtype)
+    steps = with_leading_axes(xp.arange(1, n_labels + 1).astype(theta.dtype), theta.ndim + 1)
     # The sum over j of 1 / (e^theta - 1) - j / (e^(j theta) - 1), less the part 1 / theta that
     # cancels; far out nothing is left to cancel, and the plain form decays as it should.
     near = _regular(xp, theta)[..., None] - steps * _regular(xp, theta[..., None] * steps)
@@ -100,6 +104,7 @@ def expected_distance(theta: Any, n_labels: int, n_ranked: Any = None) -> Any:
     return terms.sum(axis=-1)
 
 
+@works_with_our_settings
 def fit_dispersion(mean_distance: Any, n_labels: int, n_ranked: Any = None) -> Any:
     """Return the theta of the greatest likelihood, given the mean distance to the centre.
 
@@ -154,6 +159,7 @@ def fit_dispersion(mean_distance: Any, n_labels: int, n_ranked: Any = None) -> A
     return xp.where(distance <= 0, xp.full_like(theta, xp.inf), theta)
 
 
+@works_with_our_settings
 @jax.jit
 def log_likelihood(
     positions: Array,  # float or int (..., n_labels), complete
@@ -162,11 +168,13 @@ def log_likelihood(
 ) -> Array:  # float32 (...)
     """Return the log of the probability of each complete ranking; -inf where it has none."""
     distance = kendall_distance(positions.astype(jnp.float32), centre.astype(jnp.float32))
+    theta = jnp.asarray(theta, jnp.float32)
     # At infinite theta, 0 distance costs nothing: that is not infinity times 0.
     cost = jnp.where(distance > 0, distance * jnp.maximum(theta, 0.0), 0.0)
     return -cost - log_normaliser(theta, positions.shape[-1])
 
 
+@works_with_our_settings
 @jax.jit
 def sample(
     key: Array,
@@ -182,6 +190,7 @@ def sample(
     theta = jnp.broadcast_to(jnp.asarray(theta, jnp.float32), centre.shape[:-1])
     uniform = jax.random.uniform(key, (n_labels, *theta.shape), jnp.float32)
     index = jnp.arange(n_labels, dtype=jnp.int32)
+    at = with_leading_axes(index, centre.ndim)
     safe = jnp.where(theta > 0, theta, 1.0)
 
     def insert(place: Array, step: tuple[Array, Array]) -> tuple[Array, None]:
@@ -190,8 +199,8 @@ def sample(
         moved = jnp.where(theta > 0, jnp.log1p(u * jnp.expm1(-n * safe)) / -safe, u * n)
         up = jnp.clip(jnp.floor(moved).astype(jnp.int32), 0, i)
         new = (i + 1 - up)[..., None]
-        place = place + ((index < i) & (place >= new)).astype(jnp.int32)
-        return jnp.where(index == i, new, place), None
+        place = place + ((at < i) & (place >= new)).astype(jnp.int32)
+        return jnp.where(at == i, new, place), None
 
     start = jnp.zeros(centre.shape, jnp.int32)
     place, _ = jax.lax.scan(insert, start, (index, uniform))  # of the i-th best of the centre
@@ -208,6 +217,7 @@ class MallowsFit(NamedTuple):
     unseen: Array  # bool (n_groups, n_labels): no ranking of positive weight ranks the label
 
 
+@works_with_our_settings
 @functools.partial(jax.jit, static_argnames=("n_groups", "unseen"))
 def fit_groups(
     positions: Array,  # float32 (n_samples, n_labels), NaN: missing
@@ -241,6 +251,7 @@ def fit_groups(
     return _fit(positions, weight, total, lambda centre: centre[at], unseen)
 
 
+@works_with_our_settings
 @functools.partial(jax.jit, static_argnames="unseen")
 def fit_tables(
     positions: Array,  # float32 (n_queries, k, n_labels), NaN: missing
@@ -268,6 +279,7 @@ def _fit(
     spread: Callable[[Array], Array],  # gives each ranking the row of its group
     unseen: str,
 ) -> MallowsFit:
+    positions, weight = positions.astype(jnp.float32), weight.astype(jnp.float32)
     n_labels = positions.shape[-1]
     seen = total(jnp.where(jnp.isnan(positions), 0.0, weight[..., None])) > 0
     put_last = ~seen & (unseen == "last")

@@ -4,7 +4,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from lrrf_jax._jax_settings import works_with_our_settings
 from lrrf_jax._typing import Array, NDArray
+from lrrf_jax.rankings.axes import with_leading_axes
 
 
 def pair_indices(n_labels: int) -> tuple[NDArray, NDArray]:  # int32 (n_pairs,), int32 (n_pairs,)
@@ -53,6 +55,7 @@ def pair_signs(
     return (one < other).astype(jnp.int8) - (one > other).astype(jnp.int8)
 
 
+@works_with_our_settings
 def antisymmetric(
     pair_values: Array,  # float or signed int (..., n_pairs)
     n_labels: int,
@@ -72,7 +75,8 @@ def antisymmetric(
     sign[first, second], sign[second, first] = 1, -1
     if len(first) == 0:  # there is nothing to gather from
         return jnp.zeros((*pair_values.shape[:-1], n_labels, n_labels), pair_values.dtype)
-    return pair_values[..., pair] * sign.astype(pair_values.dtype)
+    signs = with_leading_axes(sign.astype(pair_values.dtype), pair_values.ndim + 1)
+    return pair_values[..., pair] * signs
 
 
 def summable(preferences: Array) -> Array:  # int32 or float, preferences.shape

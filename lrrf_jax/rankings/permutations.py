@@ -8,7 +8,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from lrrf_jax._jax_settings import works_with_our_settings
 from lrrf_jax._typing import Array, NDArray
+from lrrf_jax.rankings.axes import with_leading_axes
 
 # Up to this many labels, comparing all pairs beats sorting: on a CPU, XLA vectorises the
 # comparisons over the rows, and sorts each row on its own (60 to 200 times slower at 5 to 16
@@ -39,7 +41,7 @@ def rank_scores(
         return 1 + jnp.argsort(ordering, axis=-1).astype(jnp.int32)
     mine, other = scores[..., :, None], scores[..., None, :]
     label = jnp.arange(n_labels)
-    lower_index = label[None, :] < label[:, None]
+    lower_index = with_leading_axes(label[None, :] < label[:, None], mine.ndim)
     ahead = (other > mine) | ((other == mine) & lower_index)
     return 1 + jnp.sum(ahead, axis=-1, dtype=jnp.int32)
 
@@ -51,11 +53,11 @@ def take_in_order(
 ) -> Array:  # values.dtype (..., n_labels), column p: the value of the label at position p + 1
     """Rearrange label values from best to worst label."""
     n_labels = ranks.shape[-1]
+    values, ranks = jnp.broadcast_arrays(values, ranks)
     if n_labels > _PAIRWISE_LIMIT:
-        values, ranks = jnp.broadcast_arrays(values, ranks)
         return jnp.take_along_axis(values, jnp.argsort(ranks, axis=-1), axis=-1)
     position = jnp.arange(1, n_labels + 1).astype(ranks.dtype)
-    here = ranks[..., None, :] == position[:, None]
+    here = ranks[..., None, :] == with_leading_axes(position[:, None], ranks.ndim + 1)
     zero = jnp.zeros((), values.dtype)
     return jnp.sum(jnp.where(here, values[..., None, :], zero), axis=-1, dtype=values.dtype)
 
@@ -106,6 +108,7 @@ def place_missing_last(
     return jnp.where(jnp.isnan(positions), bottom, positions)
 
 
+@works_with_our_settings
 def places(
     positions: Array | NDArray,  # float (..., n_labels), NaN: missing
 ) -> tuple[Array | NDArray, Array | NDArray]:  # int32, int32, both (..., n_labels)

@@ -13,7 +13,9 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from lrrf_jax._jax_settings import works_with_our_settings
 from lrrf_jax._typing import Array
+from lrrf_jax.rankings.axes import with_leading_axes
 from lrrf_jax.rankings.permutations import places
 
 TOLERANCE = 1e-6
@@ -21,6 +23,7 @@ MAX_ITERATIONS = 1000
 _UNROLLED = 16  # labels up to which loops over them are written out
 
 
+@works_with_our_settings
 @jax.jit
 def log_likelihood(
     positions: Array,  # float32 (..., n_labels), NaN: missing
@@ -32,13 +35,14 @@ def log_likelihood(
     on). Strengths of 0 give -inf where they win a place. Costs O(n_labels^2) a row.
     """
     _, decides = _choices(positions)
-    strength = jnp.broadcast_to(strength, positions.shape)
+    strength = jnp.broadcast_to(strength.astype(jnp.float32), positions.shape)
     behind = positions[..., None, :] >= positions[..., :, None]
     left = jnp.sum(jnp.where(behind, strength[..., None, :], 0.0), axis=-1)
     terms = jnp.log(strength) - jnp.log(jnp.where(decides, left, 1.0))
     return jnp.sum(jnp.where(decides, terms, 0.0), axis=-1)
 
 
+@works_with_our_settings
 @jax.jit
 def sample(
     key: Array,
@@ -48,13 +52,15 @@ def sample(
 
     Sorts log(strength) plus Gumbel noise, which is the same distribution (Yellott 1977).
     """
+    strength = strength.astype(jnp.float32)
     noise = jax.random.gumbel(key, strength.shape, jnp.float32)
     score = jnp.log(strength) + noise
     # No logarithm of a float32 is below -104, and no noise beyond 100.
     score = jnp.where(strength > 0, score, noise - 1000)
     mine, other = score[..., :, None], score[..., None, :]
     label = jnp.arange(strength.shape[-1])
-    ahead = (other > mine) | ((other == mine) & (label[None, :] < label[:, None]))
+    lower_index = with_leading_axes(label[None, :] < label[:, None], mine.ndim)
+    ahead = (other > mine) | ((other == mine) & lower_index)
     return 1 + jnp.sum(ahead, axis=-1, dtype=jnp.int32)
 
 
@@ -65,6 +71,7 @@ class PlackettLuceFit(NamedTuple):
     n_iterations: Array  # int32 (n_groups,); the limit where one did not come to rest
 
 
+@works_with_our_settings
 @functools.partial(jax.jit, static_argnames=("n_groups", "max_iterations"))
 def fit_groups(
     positions: Array,  # float32 (n_samples, n_labels), NaN: missing
@@ -107,6 +114,7 @@ def fit_groups(
     )
 
 
+@works_with_our_settings
 @functools.partial(jax.jit, static_argnames="max_iterations")
 def fit_tables(
     positions: Array,  # float32 (n_queries, k, n_labels), NaN: missing
@@ -152,6 +160,7 @@ def _fit(
     prior_strength: Array | None,
     max_iterations: int,
 ) -> PlackettLuceFit:
+    positions, weight = positions.astype(jnp.float32), weight.astype(jnp.float32)
     n_labels = positions.shape[-2]
     ranked, decides = (
         jnp.swapaxes(flags, -1, -2) for flags in _choices(jnp.swapaxes(positions, -1, -2))
@@ -160,6 +169,7 @@ def _fit(
     place = jnp.where(ranked, positions, jnp.inf)
     if prior_strength is None:
         prior_strength = jnp.full(n_labels, 1 / n_labels, jnp.float32)
+    prior_strength = prior_strength.astype(jnp.float32)
     more = jnp.asarray(prior, jnp.float32) * n_labels
     n_won = total(won) + more * prior_strength[:, None]
     unroll = n_labels if n_labels <= _UNROLLED else 1
@@ -181,14 +191,14 @@ def _fit(
         faced = over_labels(lambda i: jnp.where(column(place, i) <= place, column(share, i), 0.0))
         chances = total(jnp.where(ranked, faced, 0.0)) + more
         new = jnp.where(chances > 0, n_won / jnp.where(chances > 0, chances, 1.0), 0.0)
-        return new / _sum_of_labels(new)
+        return new / _sum_of_labels(new)[None]
 
     def goes_on(state: tuple[Array, Array, Array]) -> Array:
         return jnp.any(state[1])
 
     def step(state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
         strength, moves, n_iterations = state
-        new = jnp.where(moves, improve(strength), strength)
+        new = jnp.where(moves[None], improve(strength), strength)
         n_iterations = n_iterations + moves.astype(jnp.int32)
         moved = jnp.max(jnp.abs(new - strength), axis=0) > TOLERANCE
         return new, moves & moved & (n_iterations < max_iterations), n_iterations

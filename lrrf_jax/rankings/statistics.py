@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from lrrf_jax._typing import Array, NDArray
+from lrrf_jax.rankings.axes import with_leading_axes
 from lrrf_jax.rankings.permutations import places
 
 
@@ -26,9 +27,17 @@ def label_at_position(
     n_before, n_level = places(positions)
     n_labels = positions.shape[-1]
     place = jnp.arange(n_labels, dtype=jnp.int32)
-    alone_here = (n_before[..., None, :] == place[:, None]) & (n_level == 1)[..., None, :]
+    places_down = with_leading_axes(place[:, None], positions.ndim + 1)
+    alone_here = (n_before[..., None, :] == places_down) & (n_level == 1)[..., None, :]
     # One label at most is alone on a place, so the sum picks it; -1 stands where there is none.
-    return jnp.sum(jnp.where(alone_here, place + 1, 0), axis=-1, dtype=jnp.int32) - 1
+    return (
+        jnp.sum(
+            jnp.where(alone_here, with_leading_axes(place, alone_here.ndim) + 1, 0),
+            axis=-1,
+            dtype=jnp.int32,
+        )
+        - 1
+    )
 
 
 def ranking_classes(
