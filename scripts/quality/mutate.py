@@ -39,7 +39,10 @@ SUITES = {
     "tests/rankings/test_aggregation_properties.py "
     "-k not(search_ends)and(not(almost_always))and(not(batch_around))and(not(search_busy))",
     "lrrf_jax/trees/splitter.py": "tests/trees/test_splitter.py",
-    "lrrf_jax/model_file.py": "tests/test_model_file.py",
+    "lrrf_jax/model_file.py": "tests/test_model_file.py tests/test_safetensors.py "
+    "tests/models/test_schema.py",
+    "lrrf_jax/_safetensors.py": "tests/test_safetensors.py tests/test_model_file.py "
+    "tests/models/test_schema.py",
 }
 COMPILED = {"lrrf_jax/rankings/aggregation.py"}  # whose tests take longer op by op
 PRELOADED = "numpy scipy.stats sklearn.base sklearn.metrics pandas polars pyarrow safetensors.numpy"
