@@ -1,5 +1,6 @@
 import json
 import os
+import signal
 import struct
 from pathlib import Path
 
@@ -134,6 +135,10 @@ NO_MODELS = {
     "no library": (lambda path: safetensors_file(path, {"format_version": 1}), "no format"),
     "no version": (lambda path: safetensors_file(path, {}), "no format version"),
     "odd version": (lambda path: safetensors_file(path, {"format_version": True}), "no format"),
+    "version 0": (
+        lambda path: safetensors_file(path, {"format_version": 0, "library_version": "0"}),
+        "no format version",
+    ),
     "no object": (lambda path: safetensors_file(path, [1]), "no format version"),
     "no JSON": (lambda path: safetensors_file(path, "{'a': 1}"), "no valid JSON"),
     "NaN": (lambda path: safetensors_file(path, '{"format_version":NaN}'), "no valid JSON"),
@@ -159,6 +164,50 @@ def test_a_file_without_permission_is_refused(tmp_path):
     written(tmp_path / "m").chmod(0)
     with pytest.raises(ModelFileError, match="cannot be read"):
         read_model(tmp_path / "m")
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (PermissionError(13, "Permission denied", "m"), "cannot be read .Permission denied.[.]"),
+        (OSError("gone"), "cannot be read .gone.[.]"),
+        (ValueError("\nfirst line\nsecond line"), "cut short or altered .first line.[.]"),
+        (KeyError(), "cut short or altered .KeyError.[.]"),
+        (MemoryError(), "not enough memory to load it"),
+    ],
+)
+def test_whatever_reading_raises_is_told_in_one_line(tmp_path, error, reason, monkeypatch):
+    def fail(*_):
+        raise error
+
+    monkeypatch.setattr(model_file._safetensors, "parse_header", fail)
+    with pytest.raises(ModelFileError, match=reason) as caught:
+        read_model(written(tmp_path / "m"))
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs POSIX signals")
+def test_a_pipe_that_takes_the_place_of_a_file_does_not_block(tmp_path, monkeypatch):
+    path = written(tmp_path / "m")
+    look = model_file._require_content
+
+    def look_and_replace(target):
+        look(target)
+        path.unlink()
+        os.mkfifo(path)
+
+    def blocked(*_):
+        raise TimeoutError("blocked")
+
+    monkeypatch.setattr(model_file, "_require_content", look_and_replace)
+    before = signal.signal(signal.SIGALRM, blocked)
+    signal.setitimer(signal.ITIMER_REAL, 5)
+    try:
+        with pytest.raises(ModelFileError, match="is no regular file"):
+            read_model(path)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def test_a_file_taken_apart_and_joined_again_is_read(tmp_path):
@@ -315,6 +364,7 @@ def test_an_interrupted_write_leaves_nothing(tmp_path, monkeypatch):
         ({}, {"rng": object()}, "holds what JSON cannot .*object"),
         ({}, {"p": float("nan")}, "holds what JSON cannot"),
         ({}, {"sha256": "x"}, "may not hold 'sha256'"),
+        ({}, {"sha256": "x", "format_version": 2}, "may not hold 'format_version'"),
     ],
 )
 def test_what_cannot_be_stored_is_refused_and_nothing_is_left(tmp_path, arrays, header, fragment):

@@ -1,5 +1,6 @@
 """The container of a model file, as a stranger might write it; and what reading costs."""
 
+import io
 import json
 import os
 import stat
@@ -106,6 +107,12 @@ PLACES = {
     "BF16": (entries(a=("BF16", [2], [0, 4])), 4, "an unknown type"),
     "no type": (entries(a=(4, [1], [0, 4])), 4, "an unknown type"),
     "a list": (b'{"a":[]}', 0, "in another way"),
+    "an entry less": (b'{"a":{"dtype":"U8","shape":[0]}}', 0, "in another way"),
+    "an entry more": (
+        b'{"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0],"strides":[1]}}',
+        0,
+        "in another way",
+    ),
     "numbers for texts": (b'{"__metadata__":{"a":1}}', 0, "no list of arrays and texts"),
     "no table": (b"[1]", 0, "no list of arrays and texts"),
 }
@@ -118,6 +125,58 @@ def test_arrays_that_do_not_lie_as_the_format_has_it_are_refused(tmp_path, case)
     with pytest.raises(ModelFileError, match=fragment) as caught:
         read_model(tmp_path / "m")
     assert str(caught.value).startswith(f"{tmp_path / 'm'}: ")
+
+
+def test_what_a_limit_still_allows_is_read_and_one_more_is_not():
+    allowed = {
+        "axes": ([1] * 8, 1, [1] * 9),
+        "numbers": ([2**48, 0], 0, [2**48 + 1, 0]),
+    }
+    for shape, n_bytes, beyond in allowed.values():
+        _, places = _safetensors.parse_header(entries(a=("U8", shape, [0, n_bytes])), n_bytes)
+        assert places["a"] == (np.uint8, tuple(shape), 0)
+        with pytest.raises(_safetensors.Malformed, match="the shape or the place"):
+            _safetensors.parse_header(entries(a=("U8", beyond, [0, n_bytes])), n_bytes)
+    for text in (b"[" * 2**20, b"{[" * 2**19, b'":' * 2**16, b" " * 2**24):
+        _safetensors._require_moderate(text)
+        with pytest.raises(_safetensors.Malformed, match="the header (holds|has)"):
+            _safetensors._require_moderate(text + text[:2])
+
+
+def test_the_length_of_a_header_is_from_2_to_all_that_follows_and_to_16_mib():
+    for length, n_bytes in ((2, 10), (2, 99), (3, 11), (2**24, 2**24 + 8)):
+        start = struct.pack("<Q", length)
+        assert _safetensors.header_bytes(start, n_bytes) == length
+        assert _safetensors.header_bytes(start + b"more", n_bytes) == length
+    for length, n_bytes in ((0, 99), (1, 99), (3, 10)):
+        with pytest.raises(_safetensors.Malformed, match="does not begin with the length"):
+            _safetensors.header_bytes(struct.pack("<Q", length), n_bytes)
+    with pytest.raises(_safetensors.Malformed, match="does not begin with the length"):
+        _safetensors.header_bytes(struct.pack("<Q", 2)[:7], 99)
+    with pytest.raises(_safetensors.Malformed, match="16777217 bytes, of 16777216 at most"):
+        _safetensors.header_bytes(struct.pack("<Q", 2**24 + 1), 2**30)
+
+
+@pytest.mark.parametrize("length", range(1, 10))
+def test_arrays_begin_at_a_multiple_of_eight_after_as_few_spaces_as_that_takes(length):
+    name = "ä" + "n" * length
+    array = np.array([1.5, -2.0])
+    file = io.BytesIO()
+    _safetensors.write(file, {name: array, "b": np.array([True])}, {})
+    content = file.getvalue()
+    (n_header,) = struct.unpack("<Q", content[:8])
+    header = content[8 : 8 + n_header]
+    assert n_header % 8 == 0
+    assert n_header - len(header.rstrip(b" ")) < 8
+    assert name.encode() in header
+    assert content[8 + n_header :] == array.tobytes() + b"\1"
+    again = _safetensors.loads(content)
+    assert again[name].tolist() == [1.5, -2.0]
+    assert again["b"].tolist() == [True]
+
+
+def test_the_least_container_holds_nothing():
+    assert _safetensors.loads(struct.pack("<Q", 2) + b"{}") == {}
 
 
 def test_truth_values_other_than_0_and_1_are_refused(tmp_path):

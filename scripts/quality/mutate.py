@@ -39,7 +39,31 @@ SUITES = {
     "tests/rankings/test_aggregation_properties.py "
     "-k not(search_ends)and(not(almost_always))and(not(batch_around))and(not(search_busy))",
     "lrrf_jax/trees/splitter.py": "tests/trees/test_splitter.py",
-    "lrrf_jax/model_file.py": "tests/test_model_file.py",
+    "lrrf_jax/model_file.py": "tests/test_model_file.py tests/test_safetensors.py",
+    "lrrf_jax/_safetensors.py": "tests/test_safetensors.py tests/test_model_file.py",
+}
+# The tests of a function, where those of the module take long; a mutant elsewhere meets them all.
+FOCUS = {
+    "lrrf_jax/rankings/aggregation.py": {
+        "borda": "borda",
+        "copeland_scores": "copeland or duel or reversed",
+        "copeland": "copeland or duel or condorcet or tie_of_all or renaming",
+        "kemeny_objective": "objective or one_more_voter",
+        "kemeny": "exact_kemeny or tie_of_all or many_labels or sixteen or cycle",
+        "scores_in_order": "scores_in_order or scores_at or step_below",
+        "_half_wins": "copeland or duel or condorcet or tie_of_all or renaming",
+    },
+    "lrrf_jax/trees/splitter.py": {
+        "_allowed_score": "loop_over_all",
+        "running_sums": "running_sums",
+        "_largest": "tournament or four_equals",
+        "_largest_of_ranks": "one_rank",
+        "best_split": "loop_over_all or one_rank",
+        "few_splits": "few_cuts",
+        "edge_at_share": "share_is",
+        "edge_at_quantile": "quantile",
+        "choose_candidate": "candidates",
+    },
 }
 COMPILED = {"lrrf_jax/rankings/aggregation.py"}  # whose tests take longer op by op
 PRELOADED = "numpy scipy.stats sklearn.base sklearn.metrics pandas polars pyarrow safetensors.numpy"
@@ -53,6 +77,7 @@ class Mutant(NamedTuple):
     line: int
     operator: str
     code: str
+    function: str = ""  # in whose body it is
 
 
 def mutants(source: str, per_place: int) -> list[Mutant]:
@@ -75,6 +100,12 @@ def mutants(source: str, per_place: int) -> list[Mutant]:
         for occurrence, start in enumerate(spots):
             places.setdefault((start, family), []).append((name, operator, occurrence))
     original, chance, found = _behaviour(source), random.Random(0), []
+    functions = {
+        line: node.name
+        for node in ast.parse(source).body
+        if isinstance(node, ast.FunctionDef)
+        for line in range(node.lineno, node.end_lineno + 1)
+    }
     for (start, _), candidates in sorted(places.items(), key=lambda place: place[0]):
         chance.shuffle(candidates)
         wanted = per_place
@@ -87,7 +118,7 @@ def mutants(source: str, per_place: int) -> list[Mutant]:
                     continue
             except SyntaxError:  # a bare * among parameters is no operator
                 continue
-            found.append(Mutant(start[0], name, code))
+            found.append(Mutant(start[0], name, code, functions.get(start[0], "")))
             wanted -= 1
     return found
 
@@ -103,9 +134,10 @@ def _behaviour(source: str) -> str:
     return ast.dump(tree)
 
 
-def outcome(tree: Path, module: str, log: Path) -> str:
+def outcome(tree: Path, module: str, log: Path, function: str = "") -> str:
     """Run the tests in a child of this process: "killed", "survived", or "timeout"."""
-    arguments = SUITES[module].split()
+    focus = FOCUS.get(module, {}).get(function)
+    arguments = SUITES[module].split() + (["-k", focus] if focus else [])
     child = os.fork()
     if child == 0:
         code = 3
@@ -152,14 +184,16 @@ def try_all(module: str, found: list[Mutant], trees: list[Path]) -> list[tuple[M
     for tree in trees:
         free.put(tree)
     log = trees[0].parent / "unchanged.log"
-    if outcome(trees[0], module, log) != "survived":
-        sys.exit(f"error: the tests of {module} fail without a mutant:\n{log.read_text()[-3000:]}")
+    for function in sorted({mutant.function for mutant in found}):
+        if outcome(trees[0], module, log, function) != "survived":
+            said = log.read_text()[-3000:]
+            sys.exit(f"error: the tests of {module} {function} fail without a mutant:\n{said}")
 
     def attempt(mutant: Mutant) -> tuple[Mutant, str]:
         tree = free.get()
         try:
             (tree / module).write_text(mutant.code)
-            result = outcome(tree, module, tree.parent / f"{tree.name}.log")
+            result = outcome(tree, module, tree.parent / f"{tree.name}.log", mutant.function)
             if result == "survived":
                 print(survivor(module, source, mutant), flush=True)
             return mutant, result

@@ -181,6 +181,17 @@ def test_parameters_that_fit_would_refuse_cannot_be_saved(tmp_path):
         assert load(tmp_path / "m.lrrf").name == "lr-rf"
 
 
+@pytest.mark.parametrize("name", ["a\0b", "\ud800"])
+def test_names_that_no_file_can_hold_cannot_be_saved(name, tmp_path):
+    ranker = ConsensusLabelRanker()
+    with pytest.raises(InputError, match="feature_names must be text without NUL characters"):
+        ranker.fit([[0.0]], [[1, 2]], feature_names=[name])
+    ranker.fit([[0.0]], [[1, 2]], feature_names=["a"]).feature_names_in_[0] = name
+    with pytest.raises(InputError, match="cannot be saved, .*feature_names holds .* is no text"):
+        ranker.save(tmp_path / "m")
+    assert os.listdir(tmp_path) == []
+
+
 def test_out_of_bag_needs_a_bootstrap():
     ranker = RandomForestLabelRanker(bootstrap=False, oob_score=True)
     with pytest.raises(InputError, match="oob_score needs bootstrap=True"):
