@@ -71,7 +71,7 @@ def test_a_vote_is_the_mean_over_all_complete_rankings_that_agree(last, rankings
 
 def test_votes_are_additive_so_an_integer_weight_equals_copies():
     positions = jnp.array([[1, 2, nan], [3, 1, 2]], jnp.float32)
-    weight = jnp.array([3.0, 2.0])
+    weight = jnp.array([3.0, 2.0], jnp.float32)
     copies = jnp.repeat(positions, jnp.array([3, 2]), axis=0)
     np.testing.assert_allclose(
         weight @ borda_votes(positions), borda_votes(copies).sum(0), rtol=1e-6
