@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lrrf_jax._features import as_features
+from lrrf_jax._jax_settings import our_settings
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError, require_integer
 from lrrf_jax.learners._table import positions_by_label
@@ -75,7 +76,8 @@ def plot_tree(
     require_integer(tree, "tree", 0, forest.n_trees - 1)
     require_integer(max_depth, "max_depth", 0)
     require_integer(top, "top", 1)
-    nodes = _nodes(ranker, tree, _rows(ranker, X, y), max_depth, top)
+    with our_settings():
+        nodes = _nodes(ranker, tree, _rows(ranker, X, y), max_depth, top)
     at, n_leaves, depth = _layout(nodes)
     width = _canvas.text_inches([line for node in nodes.values() for line in node.lines], 8) + 0.25
     n_lines = max(len(node.lines) for node in nodes.values())

@@ -4,6 +4,7 @@ import copy
 import itertools
 import re
 
+import jax
 import numpy as np
 import pytest
 
@@ -168,6 +169,15 @@ def test_a_tree_counts_the_rows_of_every_node_and_names_their_consensus(forest, 
         for node in range(2**level - 1, 2 ** (level + 1) - 1)
         if node == 0 or not unsplit[(node - 1) // 2]
     )
+
+
+def test_a_caller_who_forbids_implicit_transfers_gets_the_same_tree(forest, iris):
+    def texts():
+        return [text.get_text() for text in plot_tree(forest, 1, iris.X, iris.y).texts]
+
+    expected = texts()
+    with jax.transfer_guard("disallow"), jax.numpy_rank_promotion("raise"):
+        assert texts() == expected
 
 
 def test_agreement_in_a_node_is_the_mean_tau_of_its_pairs_of_rows(forest, iris):

@@ -117,6 +117,7 @@ def test_no_setting_of_the_caller_changes_a_number(name):
     assert_same(found, expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CALLS)
 def test_programs_of_the_caller_may_use_64_bits_and_forbid_implicit_broadcasting(name):
     function, *arrays = CALLS[name]
