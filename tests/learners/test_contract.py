@@ -261,7 +261,7 @@ def test_rows_that_do_not_fit_the_model_are_refused(name):
     for x, fragment in (
         (X[:0], "a row"),
         (X[0], "two dimensions"),
-        (X[:, :3], "4 features .* it has 3"),
+        (X[:, :3], "X has 3 features, but .* 4 features"),
         (np.ones((2, 5)), "4 features .* it has 5"),
         (spoilt(-np.inf), "row 5, column 2 is -inf"),
         (spoilt("a", object), "row 5, column 2 is 'a'"),
