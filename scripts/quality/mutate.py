@@ -49,7 +49,7 @@ FOCUS = {
         "copeland_scores": "copeland or duel or reversed",
         "copeland": "copeland or duel or condorcet or tie_of_all or renaming",
         "kemeny_objective": "objective or one_more_voter",
-        "kemeny": "exact_kemeny or tie_of_all or many_labels or sixteen or cycle",
+        "kemeny": "exact_kemeny or tie_of_all or seven_labels or sixteen or cycle",
         "scores_in_order": "scores_in_order or scores_at or step_below",
         "_half_wins": "copeland or duel or condorcet or tie_of_all or renaming",
     },

@@ -171,17 +171,28 @@ def test_scores_in_order_moves_scores_and_lowers_equal_ones_by_one_step_only():
     assert placed.tolist() == [[1, 3, 2], [step, 5, step]]
 
 
-def test_kemeny_of_many_labels_is_searched_for_from_bordas_ranking():
-    preferences = jnp.asarray(random_preferences(40, 9, n_votes=5, seed=4))
-    first, second = pair_indices(9)
-    totals = np.zeros((40, 9), np.int32)
+def test_scores_in_order_takes_one_row_and_blocks_of_rows_of_any_shape():
+    rng = np.random.default_rng(5)
+    scores = jnp.asarray(rng.integers(0, 3, (6, 4)), jnp.float32)
+    ranks = jnp.asarray(np.array([1 + rng.permutation(4) for _ in range(6)], np.int32))
+    rows = scores_in_order(scores, ranks).tolist()
+    assert scores_in_order(scores[0], ranks[0]).tolist() == rows[0]
+    blocks = scores_in_order(scores.reshape(2, 3, 4), ranks.reshape(2, 3, 4))
+    assert blocks.reshape(6, 4).tolist() == rows
+    assert scores_in_order(scores[:1], ranks).shape == (6, 4)  # broadcast
+
+
+def test_kemeny_of_more_than_seven_labels_is_searched_for_from_bordas_ranking():
+    preferences = jnp.asarray(random_preferences(40, 8, n_votes=5, seed=4))
+    first, second = pair_indices(8)
+    totals = np.zeros((40, 8), np.int32)
     for pair, (i, j) in enumerate(zip(first, second, strict=True)):
         totals[:, i] += np.asarray(preferences)[:, pair]
         totals[:, j] -= np.asarray(preferences)[:, pair]
     start = jnp.asarray([oracles.ranks_of_scores(row) for row in totals.tolist()], jnp.int32)
-    found = kemeny(preferences, 9)
+    found = kemeny(preferences, 8)
     assert found.tolist() == kemeny_local_search(preferences, start).tolist()
-    reverse = kemeny_local_search(preferences, 10 - start)
+    reverse = kemeny_local_search(preferences, 9 - start)
     assert found.tolist() != reverse.tolist()  # the start decides some of them
 
 
@@ -210,3 +221,6 @@ def test_the_step_below_the_smallest_number_is_0_and_below_0_its_negative():
     placed = scores_in_order(scores, jnp.array([[2, 1], [2, 1], [2, 1], [1, 2]]))
     below = float(np.nextafter(np.float32(2), np.float32(0)))
     assert placed.tolist() == [[0, tiny], [-tiny, 0], [below, 2], [np.inf, 1]]
+    # Many labels are gathered, not summed, which keeps a subnormal number.
+    many = scores_in_order(jnp.full(99, tiny), jnp.arange(99, 0, -1, dtype=jnp.int32))
+    assert many[-3:].tolist() == [-tiny, 0, tiny]
