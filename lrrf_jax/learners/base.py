@@ -1,7 +1,6 @@
-"""The estimator shell: check, draw a key, fit, predict, score, save. No algorithm lives here."""
+"""The estimator shell: check, draw a key, fit, predict, score. No algorithm lives here."""
 
 import abc
-import dataclasses
 import numbers
 import os
 from collections.abc import Callable, Sequence
@@ -13,14 +12,13 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from lrrf_jax import metrics, model_file
+from lrrf_jax import metrics
 from lrrf_jax._features import as_features
 from lrrf_jax._jax_settings import our_settings
 from lrrf_jax._program_limit import make_room_for_programs, times_dropped
 from lrrf_jax._threads import thread_count
 from lrrf_jax._typing import NDArray
-from lrrf_jax._validation import InputError, ModelFileError, require_integer
-from lrrf_jax.learners import persistence, schema
+from lrrf_jax._validation import InputError, require_integer
 from lrrf_jax.learners._table import (
     KnownNames,
     TrainingTable,
@@ -30,19 +28,17 @@ from lrrf_jax.learners._table import (
 )
 from lrrf_jax.learners.batching import PROGRAM_SIZES, map_rows
 from lrrf_jax.learners.batching import batch_sizes as batch_sizes_of
+from lrrf_jax.learners.stored import StoredModel
 from lrrf_jax.rankings.permutations import ordering_from_ranks
 
 
-class LabelRanker(BaseEstimator, abc.ABC):
+class LabelRanker(StoredModel, BaseEstimator, abc.ABC):
     """What every label ranker shares; see :class:`RandomForestLabelRanker` for the methods.
 
     A learner adds its parameters, ``_config`` and ``_fit``, and the pure functions ``_ranks``
     and ``_scores`` of fitted parameters and rows.
     """
 
-    name: ClassVar[str]
-    params_type: ClassVar[type]
-    config_type: ClassVar[type]
     accepts_missing_features: ClassVar[bool] = True
     needs_features: ClassVar[bool] = True
 
@@ -60,27 +56,6 @@ class LabelRanker(BaseEstimator, abc.ABC):
     @abc.abstractmethod
     def _scores(self, features: NDArray) -> jax.Array:
         """Scores of a block of rows, float32 (n_samples, n_labels), in the order of `_ranks`."""
-
-    def _check_settings(self, n_features: int, n_labels: int) -> None:
-        """Raise InputError for parameters of the learner that ``fit`` would refuse."""
-
-    def _check_params(self, params: Any) -> str | None:
-        """Say what is wrong with parameters that were read from a file, beside their schema."""
-        return None
-
-    @classmethod
-    def _n_outputs(cls, config: Any, n_labels: int) -> int:
-        """Columns of what the parameters hold for each row or leaf."""
-        return n_labels
-
-    @classmethod
-    def _read_arrays(
-        cls, arrays: dict[str, NDArray], content: persistence.Content, format_version: int
-    ) -> Any:
-        """Make the parameters of checked arrays of a model file."""
-        return schema.arrays_of(cls.params_type, arrays, content.sizes)
-
-    _extra_types: ClassVar[dict[str, Any]] = {}  # of what `_extra_header` gives
 
     # ------------------------------------------------------------------------------- fit
     def fit(
@@ -393,76 +368,6 @@ class LabelRanker(BaseEstimator, abc.ABC):
             progress=progress,
             on_failure=on_failure,
         )
-
-    # ------------------------------------------------------------------------------- save
-    def save(self, path: str | os.PathLike) -> None:
-        """Write the fitted model to one file, which :func:`lrrf_jax.load` reads.
-
-        The file holds arrays (safetensors) and a JSON header with a format version and a
-        SHA-256 of all; loading it executes nothing. A forest takes 11 bytes for each of its splits
-        and four for each number in a leaf. A new file has the mode that the umask allows; one that
-        is replaced keeps its mode.
-
-        Raises
-        ------
-        InputError
-            Where the file cannot be written, or parameters were set that ``fit`` refuses.
-        """
-        check_is_fitted(self, "params_")
-        params = persistence.plain(self.get_params(deep=False))
-        header = {
-            "learner": self.name,
-            "params": params,
-            "config": dataclasses.asdict(self.config_),
-            "labels": self.labels_.tolist(),
-            "feature_names": list(getattr(self, "feature_names_in_", [])) or None,
-            "n_features": self.n_features_in_,
-            "extra": persistence.without_nan(self._extra_header()),
-        }
-        if hasattr(self, "missing_values_"):  # of cells, as `lrrf train` was told
-            header["missing_values"] = [str(cell) for cell in self.missing_values_]
-        try:  # as `load` will
-            again = schema.parameters_of(type(self), params)
-            schema.require_usable(again, self.n_features_in_, len(self.labels_))
-            for what in ("labels", "feature_names"):
-                schema.require_names(header[what] or [], None, what)
-            arrays = persistence.flatten(self.params_)
-        except schema.Unfit as error:
-            raise InputError(
-                f"{os.fspath(path)}: the model cannot be saved, for it could not be loaded: "
-                f"{error}. Set its parameters and names to what fit takes and files can hold."
-            ) from error
-        model_file.write_model(path, arrays, header)
-
-    def _extra_header(self) -> dict[str, Any]:
-        """JSON-able facts about the fit that a loaded model should still tell; NaN is null."""
-        return {}
-
-    def _restore_extra(self, extra: dict[str, Any]) -> None:
-        """Take back what :meth:`_extra_header` gave."""
-
-    @classmethod
-    def _from_file(cls, path: Any, header: dict[str, Any], arrays: dict[str, NDArray]) -> Self:
-        """Make a fitted learner of what `model_file.read_model` read, when all of it is checked."""
-        try:
-            content = persistence.read_header(cls, header)
-            ranker = content.ranker
-            params = cls._read_arrays(arrays, content, header["format_version"])
-            ranker.n_features_in_ = header["n_features"]
-            ranker._set_fitted(params, content.config, content.labels, content.feature_names)
-            problem = ranker._check_params(params)
-            if problem:
-                raise schema.Unfit(problem)
-            ranker._restore_extra(content.extra)
-            if content.missing_values is not None:
-                ranker.missing_values_ = content.missing_values
-        except (schema.Unfit, MemoryError) as error:
-            reason = str(error) or "there is not enough memory for it"
-            raise ModelFileError(
-                f"{os.fspath(path)}: holds no usable '{cls.name}' model: {reason}. "
-                "Save the model again, with this version of lrrf_jax."
-            ) from error
-        return ranker
 
     def __getstate__(self) -> dict[str, Any]:
         # Pickles hold NumPy arrays only: no device, no compiled program.
