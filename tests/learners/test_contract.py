@@ -262,7 +262,7 @@ def test_rows_that_do_not_fit_the_model_are_refused(name):
         (X[:0], "a row"),
         (X[0], "two dimensions"),
         (X[:, :3], "X has 3 features, but .* 4 features"),
-        (np.ones((2, 5)), "4 features .* it has 5"),
+        (np.ones((2, 5)), "X has 5 features, but .* 4 features"),
         (spoilt(-np.inf), "row 5, column 2 is -inf"),
         (spoilt("a", object), "row 5, column 2 is 'a'"),
     ):
