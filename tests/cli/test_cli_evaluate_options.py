@@ -124,7 +124,7 @@ def test_what_failed_is_told_on_the_page_and_the_rest_is_there(lrrf, toy, tmp_pa
     bad, path = tmp_path / "bad.csv", tmp_path / "page.html"
     lines = toy_table(seed=2)
     bad.write_text("\n".join([*lines[:-1], lines[-1].replace(lines[-1].split(",")[1], "")]))
-    run = (*FAST, "--features", "A*", "--learner", "default,ib-m", "--report", path, "--json")
+    run = (*FAST[2:], "--features", "A*", "--learner", "default,ib-m", "--report", path, "--json")
     code, out, err = lrrf("evaluate", bad, toy, *run)
     assert code == 5
     document = json.loads(out)
