@@ -55,6 +55,7 @@ def outcome(tmp_path, script, **environment):
     return done.stdout.splitlines()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "platform", ["cuda", pytest.param("no-such-thing", marks=pytest.mark.slow)]
 )

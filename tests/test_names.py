@@ -272,6 +272,7 @@ def test_names_must_be_a_list(labels):
         make("default").fit(X, Y, labels=labels)
 
 
+@pytest.mark.slow
 def test_trees_are_added_to_labels_by_name():
     y = pd.DataFrame(Y, columns=LABELS)
     whole = make("lr-rf", warm_start=True).fit(X, y)

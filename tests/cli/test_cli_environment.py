@@ -1,6 +1,9 @@
 """What a user sets for JAX in the environment changes no model."""
 
+import pytest
 
+
+@pytest.mark.slow
 def test_jax_variables_change_no_byte_of_a_model(lrrf, lrrf_process, toy, tmp_path, monkeypatch):
     train = ("train", toy, "--features", "A*", "--learner", "rpc", "--seed", "0", "--model")
     assert lrrf(*train, tmp_path / "plain.lrrf")[0] == 0

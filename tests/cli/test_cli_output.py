@@ -91,6 +91,7 @@ def test_a_disk_that_fills_up_keeps_finished_parts_and_a_later_run_goes_on(
     assert ids == [f'"r{i}"' for i in range(6000)]
 
 
+@pytest.mark.slow
 def test_a_checkpoint_on_a_full_disk_stops_the_fit_and_leaves_no_model(lrrf, toy, small_disk):
     fill(small_disk)
     code, _, err = lrrf(

@@ -53,6 +53,7 @@ def test_slots_that_are_shared_or_unused_are_written_out():
     assert len(again.leaf_value) == 8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["lrt", pytest.param("lrt-bag", marks=pytest.mark.slow)])
 def test_a_file_takes_twenty_bytes_a_node_and_its_leaves(name, tmp_path):
     data = load_data("iris")

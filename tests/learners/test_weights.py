@@ -129,6 +129,7 @@ def test_sizes_of_nodes_and_leaves_are_counted_in_rows(name):
     assert max(weight) > 21
 
 
+@pytest.mark.slow
 def test_real_weights_count_in_the_leaves_of_more_rows_than_weights_are_fine(monkeypatch):
     # A heavy ranking against two light opposite ones, in each of many leaves.
     rng = np.random.default_rng(5)
