@@ -109,7 +109,6 @@ def evaluate(
     """  # noqa: D301 (typer reads the backspace as: do not rewrap)
     from lrrf_jax.cli import _comparison, _learners, _runtime
 
-    label_names = label_names or None  # an empty list, where the option is not given
     reading = _learners.Reading(
         features,
         labels,
@@ -118,7 +117,7 @@ def evaluate(
         close_gaps,
         exclude,
         missing_values,
-        label_names,
+        label_names or None,  # an empty list, where the option is not given
         input_format,
     )
     sources = list(dict.fromkeys(data))

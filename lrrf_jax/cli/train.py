@@ -78,7 +78,6 @@ def train(
             f"{model} is the input; choose another path.", param_hint="--model"
         )
     started = time.perf_counter()
-    label_names = label_names or None  # an empty list, where the option is not given
     reading = _learners.Reading(
         features,
         labels,
@@ -87,7 +86,7 @@ def train(
         close_gaps,
         exclude,
         missing_values,
-        label_names,
+        label_names or None,  # an empty list, where the option is not given
         input_format,
     )
     table = _learners.read_data(data, reading)
