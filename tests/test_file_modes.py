@@ -9,7 +9,7 @@ import pytest
 
 from lrrf_jax.cli import main
 from lrrf_jax.datasets import kebi
-from lrrf_jax.learners.checkpoints import Checkpoint
+from lrrf_jax.learners.forest.checkpoints import Checkpoint
 from lrrf_jax.reports.files import save_page
 from lrrf_jax.trees.blocks import Grown
 from tests.models.store import FOLDER

@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.ensemble import RandomForestClassifier
 
 from lrrf_jax._typing import Array, NDArray
+from lrrf_jax._xla import COMPILER_OPTIONS
 from lrrf_jax.benchmarks import c_reference, equal_forest
 from lrrf_jax.benchmarks.c_reference import NotAvailable
 from lrrf_jax.benchmarks.cases import Plan, Shape
@@ -22,7 +23,6 @@ from lrrf_jax.learners.batching import map_rows, map_tiles
 from lrrf_jax.rankings.permutations import rank_scores
 from lrrf_jax.trees.forest import Forest
 from lrrf_jax.trees.traversal import find_leaves, forest_tests, sum_leaves
-from lrrf_jax.trees.xla import COMPILER_OPTIONS
 
 OURS = "lrrf_jax"
 OURS_DEFAULT = "lrrf_jax, default"

@@ -23,6 +23,6 @@ The program of each process, started with its number and the address of the firs
         ranker.save("forest.lrrf")
 """
 
-from lrrf_jax.trees.mesh import use_devices
+from lrrf_jax._devices import use_devices
 
 __all__ = ["use_devices"]

@@ -17,7 +17,8 @@ import numpy as np
 from lrrf_jax._jax_settings import our_settings
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError
-from lrrf_jax.learners import RandomForestLabelRanker, forest_views
+from lrrf_jax.learners import RandomForestLabelRanker
+from lrrf_jax.learners.forest import views
 
 _PAIRS_A_BLOCK = 1 << 18  # neighbours of queries at a time; a block takes some 30 bytes a label
 _EXACT_LABELS = 20  # votes of more labels have denominators too large for whole numbers
@@ -74,9 +75,7 @@ def predict_with_deletion_in_leaves(
     query_leaf, training_leaf = ranker._leaf_slots(X), ranker._leaf_slots(X_train)
     with our_settings():
         key = jax.random.key(ranker._seed, impl="threefry2x32")
-        counts = forest_views.bootstrap_table(
-            key, len(y_train), forest.n_trees, ranker.config_.bootstrap
-        )
+        counts = views.bootstrap_table(key, len(y_train), forest.n_trees, ranker.config_.bootstrap)
     total = np.zeros((len(query_leaf), n_labels))
     for tree, child in enumerate(seed.spawn(forest.n_trees)):
         members = leaf_members(training_leaf[:, tree], counts[:, tree], len(forest.leaf_value))

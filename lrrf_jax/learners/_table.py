@@ -16,10 +16,10 @@ from lrrf_jax._validation import (
     require_choice,
     require_storable_names,
 )
+from lrrf_jax._xla import bucket_size
 from lrrf_jax.learners.fixed_point import relative_weights
 from lrrf_jax.rankings.permutations import place_missing_last
 from lrrf_jax.rankings.validation import number_table, require_rankings
-from lrrf_jax.trees.xla import bucket_size
 
 
 class TrainingTable(NamedTuple):

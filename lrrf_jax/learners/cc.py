@@ -17,6 +17,7 @@ from jax import lax
 
 from lrrf_jax._typing import Array, NDArray
 from lrrf_jax._validation import require_choice, require_integer
+from lrrf_jax._xla import COMPILER_OPTIONS, take
 from lrrf_jax.learners._table import TrainingTable
 from lrrf_jax.learners.base import LabelRanker
 from lrrf_jax.learners.linear import (
@@ -31,7 +32,6 @@ from lrrf_jax.learners.linear import (
     utility_rows,
 )
 from lrrf_jax.learners.schema import Range
-from lrrf_jax.trees.xla import COMPILER_OPTIONS, take
 
 _MOST_EPOCHS = 2**15 - 1  # mistakes of a pair are counted in int16
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from lrrf_jax._typing import Array, NDArray
 from lrrf_jax._validation import InputError
+from lrrf_jax._xla import bucket_size
 from lrrf_jax.learners._table import TrainingTable
 from lrrf_jax.learners.neighbor_ranking import (
     MOST_PRIOR,
@@ -17,7 +18,6 @@ from lrrf_jax.learners.neighbor_ranking import (
     NeighborsLabelRanker,
 )
 from lrrf_jax.rankings import plackett_luce
-from lrrf_jax.trees.xla import bucket_size
 
 _OVERALL_PRIOR = 1.0  # keeps the strengths of all training rankings away from 0
 

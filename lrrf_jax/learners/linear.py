@@ -9,11 +9,11 @@ import numpy as np
 from jax import lax
 
 from lrrf_jax._typing import AnyArray, Array, NDArray
+from lrrf_jax._xla import COMPILER_OPTIONS, bucket_size
 from lrrf_jax.learners._table import TrainingTable
 from lrrf_jax.learners.batching import TILE, map_tiles
 from lrrf_jax.learners.schema import Stored
 from lrrf_jax.rankings.permutations import rank_scores
-from lrrf_jax.trees.xla import COMPILER_OPTIONS, bucket_size
 
 # A spread below this share of the mean is what rounding to float32 leaves of a constant.
 _LEAST_SPREAD = 1e-6

@@ -15,6 +15,7 @@ from jax import lax
 
 from lrrf_jax._typing import Array, NDArray
 from lrrf_jax._validation import require_choice, require_integer, require_number
+from lrrf_jax._xla import COMPILER_OPTIONS
 from lrrf_jax.learners._table import TrainingTable
 from lrrf_jax.learners.base import LabelRanker
 from lrrf_jax.learners.linear import (
@@ -31,7 +32,6 @@ from lrrf_jax.learners.linear import (
 )
 from lrrf_jax.learners.schema import Range
 from lrrf_jax.rankings.pairwise import pair_indices, pair_signs
-from lrrf_jax.trees.xla import COMPILER_OPTIONS
 
 _EXACT = lax.Precision.HIGHEST
 _LEAST_SUM = 1e-12  # keeps the logarithm of a sum finite where no edge contributes

@@ -2,8 +2,8 @@
 
 Zhou and Qiu, "Random forest for label ranking", 2018. Trees split on the top label as a class
 (TLAC) or another criterion; each leaf keeps one consensus of the rankings in it; a row gets the
-consensus of its leaves over the trees. The pure functions are in ``forest_config``,
-``forest_samples``, ``forest_growth`` and ``forest_prediction``; here is what users meet.
+consensus of its leaves over the trees. The pure functions are in :mod:`lrrf_jax.learners.forest`;
+here is what users meet.
 """
 
 import dataclasses
@@ -15,17 +15,17 @@ from typing import Annotated, Any, ClassVar, Self
 import jax
 import numpy as np
 
+from lrrf_jax import _devices as mesh
 from lrrf_jax._jax_settings import our_settings
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError, require_integer
-from lrrf_jax.learners import forest_views
 from lrrf_jax.learners._table import TrainingTable, table_of_shape
-from lrrf_jax.learners.forest_aggregation import AGGREGATIONS
-from lrrf_jax.learners.forest_config import ForestConfig, resolve_config
-from lrrf_jax.learners.forest_growth import ForestParams, fit_forest, hash_of
-from lrrf_jax.learners.forest_ranker import ForestLabelRanker
+from lrrf_jax.learners.forest import views
+from lrrf_jax.learners.forest.aggregation import AGGREGATIONS
+from lrrf_jax.learners.forest.config import ForestConfig, resolve_config
+from lrrf_jax.learners.forest.fit import ForestParams, fit_forest, hash_of
+from lrrf_jax.learners.forest.ranker import ForestLabelRanker
 from lrrf_jax.learners.schema import OneOf, Range, Unfit
-from lrrf_jax.trees import mesh
 from lrrf_jax.trees.forest import Forest
 
 _PARAMETER_OF = {"n_candidates": "max_features", "max_thresholds": "max_bins"}
@@ -232,7 +232,7 @@ class RandomForestLabelRanker(ForestLabelRanker):
         if first_trees is not None and first_trees.n_trees == config.n_trees:
             params = self.params_
         else:
-            with forest_views.progress(self.verbose, config.n_trees) as on_trees:
+            with views.progress(self.verbose, config.n_trees) as on_trees:
                 params, _ = fit_forest(
                     key,
                     table,
@@ -249,9 +249,7 @@ class RandomForestLabelRanker(ForestLabelRanker):
         self._training_rows = table.row
         self._training_weight = table.weight
         if self.oob_score:
-            self.oob_ranking_, self.oob_score_ = forest_views.out_of_bag(
-                key, params.forest, table, config
-            )
+            self.oob_ranking_, self.oob_score_ = views.out_of_bag(key, params.forest, table, config)
         return params, config
 
     def _draw_seed(self) -> int:
@@ -330,7 +328,7 @@ class RandomForestLabelRanker(ForestLabelRanker):
             )
         require_integer(k, "k", 1)
         with our_settings():
-            return forest_views.neighbors(
+            return views.neighbors(
                 features,
                 int(k),
                 jax.random.key(self._seed, impl="threefry2x32"),

@@ -1,6 +1,6 @@
 """LRF-ERT: a forest of entropy-based ranking trees."""
 
-from lrrf_jax.learners.forest_variants import ForestVariant
+from lrrf_jax.learners.forest.variants import ForestVariant
 
 
 class EntropyForestLabelRanker(ForestVariant):

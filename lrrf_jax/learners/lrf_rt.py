@@ -6,8 +6,8 @@ from typing import Any
 
 from lrrf_jax._validation import InputError
 from lrrf_jax.learners._table import TrainingTable
-from lrrf_jax.learners.forest_config import ForestConfig
-from lrrf_jax.learners.forest_variants import ForestVariant
+from lrrf_jax.learners.forest.config import ForestConfig
+from lrrf_jax.learners.forest.variants import ForestVariant
 
 
 class SimilarityForestLabelRanker(ForestVariant):

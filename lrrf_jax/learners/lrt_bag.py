@@ -7,10 +7,10 @@ Aledo, Gámez and Molina, "Tackling the supervised label ranking problem by bagg
 from typing import Any, ClassVar
 
 from lrrf_jax.learners._table import TrainingTable, table_of_shape
-from lrrf_jax.learners.forest_config import ForestConfig
-from lrrf_jax.learners.forest_growth import ForestParams
-from lrrf_jax.learners.forest_ranker import ForestLabelRanker
-from lrrf_jax.learners.mallows_trees import fit_mallows_trees, mallows_config
+from lrrf_jax.learners.forest.config import ForestConfig
+from lrrf_jax.learners.forest.fit import ForestParams
+from lrrf_jax.learners.forest.mallows import fit_mallows_trees, mallows_config
+from lrrf_jax.learners.forest.ranker import ForestLabelRanker
 
 
 class BaggedMallowsTreesLabelRanker(ForestLabelRanker):

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from lrrf_jax.learners.forest_variants import ForestVariant
+from lrrf_jax.learners.forest.variants import ForestVariant
 
 
 class LabelwiseForestLabelRanker(ForestVariant):

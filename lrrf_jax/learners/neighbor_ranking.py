@@ -12,13 +12,13 @@ from jax import lax
 
 from lrrf_jax._typing import AnyArray, Array, NDArray
 from lrrf_jax._validation import InputError, require_choice, require_integer
+from lrrf_jax._xla import bucket_size
 from lrrf_jax.learners._table import TrainingTable
 from lrrf_jax.learners.base import LabelRanker
 from lrrf_jax.learners.neighbor_search import NeighborTable, nearest, neighbor_table
 from lrrf_jax.learners.schema import OneOf, Range, Stored
 from lrrf_jax.rankings.distances import kendall_tau
 from lrrf_jax.rankings.permutations import n_ranked, places, rank_scores
-from lrrf_jax.trees.xla import bucket_size
 
 CANDIDATES = (5, 10, 15, 20)  # Cheng, Hühn and Hüllermeier 2009
 N_FOLDS = 10

@@ -15,7 +15,7 @@ import numpy as np
 from jax import lax
 
 from lrrf_jax._typing import AnyArray, Array, NDArray
-from lrrf_jax.trees.xla import COMPILER_OPTIONS, bucket_size
+from lrrf_jax._xla import COMPILER_OPTIONS, bucket_size
 
 _BLOCK = 32  # training rows that are chosen as one
 _TILE = 32  # rows that are searched for at one time

@@ -9,7 +9,7 @@ import numpy as np
 
 from lrrf_jax._typing import NDArray
 from lrrf_jax.learners import schema
-from lrrf_jax.learners.forest_storage import n_trees_of, pack_forest, require_room
+from lrrf_jax.learners.forest.storage import n_trees_of, pack_forest, require_room
 from lrrf_jax.learners.schema import Sizes, Unfit
 from lrrf_jax.trees.forest import Forest
 

@@ -15,6 +15,7 @@ from jax import lax
 
 from lrrf_jax._typing import Array, NDArray
 from lrrf_jax._validation import require_choice, require_integer, require_number
+from lrrf_jax._xla import COMPILER_OPTIONS
 from lrrf_jax.learners._table import TrainingTable
 from lrrf_jax.learners.base import LabelRanker
 from lrrf_jax.learners.batching import map_tiles
@@ -33,7 +34,6 @@ from lrrf_jax.learners.linear import (
 from lrrf_jax.learners.schema import OneOf, Range
 from lrrf_jax.rankings.pairwise import n_labels_of_pairs, pair_indices, pair_signs
 from lrrf_jax.rankings.permutations import rank_scores
-from lrrf_jax.trees.xla import COMPILER_OPTIONS
 
 VOTINGS = ("soft", "binary")
 # Logit of a pair with one outcome only: as far as float32 tells, the probability is 1.

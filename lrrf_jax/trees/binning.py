@@ -14,8 +14,8 @@ import numpy as np
 from jax import lax
 
 from lrrf_jax._typing import Array, NDArray
+from lrrf_jax._xla import COMPILER_OPTIONS
 from lrrf_jax.trees.float_order import HIGHEST, float_key
-from lrrf_jax.trees.xla import COMPILER_OPTIONS
 
 MAX_THRESHOLDS = 255  # bins fit in uint8
 _BIN_SIZES = (16, 32, 64, 128, 256)  # few sizes, so that few programs are compiled

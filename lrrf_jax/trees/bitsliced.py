@@ -14,10 +14,10 @@ import numpy as np
 from jax import lax
 
 from lrrf_jax._typing import AnyArray, Array, NDArray
+from lrrf_jax._xla import bucket_size, fusion_barrier, take
 from lrrf_jax.trees.float_order import float_key
 from lrrf_jax.trees.forest import Forest
 from lrrf_jax.trees.traversal import forest_tests, goes_right
-from lrrf_jax.trees.xla import bucket_size, fusion_barrier, take
 
 MAX_DEPTH = 9  # beyond, the planes of a tree outgrow the cache and most of them are padding
 TREES_PER_STEP = 5  # long enough inner loops, planes that stay in the cache

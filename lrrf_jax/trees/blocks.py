@@ -15,15 +15,15 @@ import jax
 import numpy as np
 from jax.sharding import Mesh, PartitionSpec
 
+from lrrf_jax import _devices as mesh
 from lrrf_jax._jax_settings import our_settings
 from lrrf_jax._typing import AnyArray, Array, NDArray
-from lrrf_jax.trees import mesh
+from lrrf_jax._xla import COMPILER_OPTIONS
 from lrrf_jax.trees.draws import TreeKeys, drawn_capacity, keys_of_trees
 from lrrf_jax.trees.ensemble import LeafValue, Trees, grow_together
 from lrrf_jax.trees.forest import Forest, grown_depth, node_levels, with_depth
 from lrrf_jax.trees.growth import GrowthConfig, Samples
 from lrrf_jax.trees.level_plan import level_nodes
-from lrrf_jax.trees.xla import COMPILER_OPTIONS
 
 # Rows that trees grow on together, where a cache has to hold them; elsewhere memory decides.
 _CPU_ROWS = 2**15
@@ -63,7 +63,7 @@ def grow_blocks(
 ) -> Iterator[Grown]:
     """Grow trees ``first_tree .. first_tree + n_trees - 1``, block after block, in order.
 
-    A block is ``trees_at_once`` trees on each of the devices that :mod:`lrrf_jax.trees.mesh`
+    A block is ``trees_at_once`` trees on each of the devices that :mod:`lrrf_jax._devices`
     names; on CPUs several blocks grow at a time, one a thread, or fewer where ``memory_budget``
     (bytes) has no room for so many trees. Where the devices belong to several processes, all of
     them must make the same call, and each gets every tree.

@@ -13,9 +13,9 @@ import jax.numpy as jnp
 from jax import lax
 
 from lrrf_jax._typing import Array
+from lrrf_jax._xla import fusion_barrier, take
 from lrrf_jax.trees.histogram import Layout, add_classes, block_of, first_cell
 from lrrf_jax.trees.splitter import running_sums
-from lrrf_jax.trees.xla import fusion_barrier, take
 
 
 def rank_layout(layout: Layout, n_bins: int) -> Layout:

@@ -13,9 +13,9 @@ import numpy as np
 from jax import lax
 
 from lrrf_jax._typing import AnyArray, Array, NDArray
+from lrrf_jax._xla import add_at, fusion_barrier, take
 from lrrf_jax.trees.growth import Draw, GrowthConfig, Lottery, Samples
 from lrrf_jax.trees.threefry import derive_keys, key_of, random_words, uniform_of
-from lrrf_jax.trees.xla import add_at, fusion_barrier, take
 
 
 class TreeKeys(NamedTuple):

@@ -8,10 +8,10 @@ import jax
 import jax.numpy as jnp
 
 from lrrf_jax._typing import AnyArray, Array
+from lrrf_jax._xla import COMPILER_OPTIONS, take
 from lrrf_jax.trees.draws import TreeKeys, draw_lottery, draw_samples
 from lrrf_jax.trees.grower import grow_trees
 from lrrf_jax.trees.growth import GrowthConfig, Samples
-from lrrf_jax.trees.xla import COMPILER_OPTIONS, take
 
 # int32 (n_slots, n_leaf_stats) sums -> int32 (n_slots, n_outputs); hashable, to be static.
 LeafValue = Callable[[Array], Array]

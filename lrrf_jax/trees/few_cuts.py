@@ -12,12 +12,12 @@ import jax.numpy as jnp
 from jax import lax
 
 from lrrf_jax._typing import Array
+from lrrf_jax._xla import fusion_barrier, take
 from lrrf_jax.trees.criterion import ClassEntropy, SparseClassEntropy
 from lrrf_jax.trees.growth import GrowthConfig, Lottery, Samples
 from lrrf_jax.trees.histogram import Layout, add_classes, block_of, clear_block
 from lrrf_jax.trees.level_slots import Drawn
 from lrrf_jax.trees.splitter import edge_at_quantile, edge_at_share
-from lrrf_jax.trees.xla import fusion_barrier, take
 
 
 def choose_edges(

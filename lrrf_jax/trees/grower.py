@@ -19,6 +19,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from lrrf_jax._typing import Array
+from lrrf_jax._xla import fusion_barrier, take
 from lrrf_jax.trees.criterion import ClassEntropy, SparseClassEntropy
 from lrrf_jax.trees.growth import Draw, GrowthConfig, Lottery, Samples, Splits
 from lrrf_jax.trees.level_plan import Plan, Room, make_plan
@@ -27,7 +28,6 @@ from lrrf_jax.trees.level_slots import Drawn, Nodes, class_in_stage, open_slots
 from lrrf_jax.trees.sample_bins import SampleBins, bin_of_feature, fetch_bins
 from lrrf_jax.trees.sorted_runs import FeatureOrder, sort_samples
 from lrrf_jax.trees.sparse_classes import split_groups
-from lrrf_jax.trees.xla import fusion_barrier, take
 
 
 class _Level(NamedTuple):

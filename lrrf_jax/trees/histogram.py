@@ -15,7 +15,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from lrrf_jax._typing import Array
-from lrrf_jax.trees.xla import add_at, fusion_barrier
+from lrrf_jax._xla import add_at, fusion_barrier
 
 
 class Layout(NamedTuple):

@@ -6,10 +6,10 @@ import jax
 import numpy as np
 
 from lrrf_jax._typing import AnyArray, Array
+from lrrf_jax._xla import bucket_size
 from lrrf_jax.trees import bitsliced
 from lrrf_jax.trees.forest import Forest
 from lrrf_jax.trees.traversal import Tests, find_leaves, forest_tests, sum_leaves
-from lrrf_jax.trees.xla import bucket_size
 
 SMALL_BATCH = 32  # rows up to which walking the trees costs less than asking every question
 _MOST_SLICED_BYTES = 2**28  # dense leaves of more than this are left compact

@@ -11,10 +11,10 @@ import jax.numpy as jnp
 from jax import lax
 
 from lrrf_jax._typing import Array
+from lrrf_jax._xla import add_at, fusion_barrier, take
 from lrrf_jax.trees.criterion import ClassEntropy, SparseClassEntropy, VectorCriterion
 from lrrf_jax.trees.growth import GrowthConfig, Samples
 from lrrf_jax.trees.level_plan import Plan
-from lrrf_jax.trees.xla import add_at, fusion_barrier, take
 
 
 class Drawn(NamedTuple):

@@ -11,11 +11,11 @@ import jax.numpy as jnp
 from jax import lax
 
 from lrrf_jax._typing import Array
+from lrrf_jax._xla import add_at, fusion_barrier, take
 from lrrf_jax.trees.criterion import SimilarityEntropy, product
 from lrrf_jax.trees.growth import GrowthConfig
 from lrrf_jax.trees.level_slots import Drawn
 from lrrf_jax.trees.sorted_runs import running_sum
-from lrrf_jax.trees.xla import add_at, fusion_barrier, take
 
 _CHUNK = 512  # cells worked on at a time: what stays in a core's cache
 _MOST_WIDTH = 64

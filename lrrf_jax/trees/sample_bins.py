@@ -13,8 +13,8 @@ import numpy as np
 from jax import lax
 
 from lrrf_jax._typing import Array, NDArray
+from lrrf_jax._xla import fusion_barrier, take
 from lrrf_jax.trees.growth import Draw, Samples
-from lrrf_jax.trees.xla import fusion_barrier, take
 
 _BINS_PER_WORD = 4
 _MOST_WORDS = 20  # beyond, a gather costs less

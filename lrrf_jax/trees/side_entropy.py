@@ -13,12 +13,12 @@ from typing import NamedTuple
 import jax.numpy as jnp
 
 from lrrf_jax._typing import Array
+from lrrf_jax._xla import fusion_barrier, take
 from lrrf_jax.trees.criterion import SimilarityEntropy, SparseClassEntropy, log2_of, product, xlog2x
 from lrrf_jax.trees.growth import GrowthConfig
 from lrrf_jax.trees.level_slots import Drawn
 from lrrf_jax.trees.likeness import Signs, agreements, cells_along
 from lrrf_jax.trees.sorted_runs import Runs
-from lrrf_jax.trees.xla import fusion_barrier, take
 
 _LN2 = math.log(2.0)
 _TABLED_CLASSES = 32

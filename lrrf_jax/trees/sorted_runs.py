@@ -11,9 +11,9 @@ import jax.numpy as jnp
 from jax import lax
 
 from lrrf_jax._typing import Array
+from lrrf_jax._xla import fusion_barrier, take
 from lrrf_jax.trees.growth import GrowthConfig
 from lrrf_jax.trees.sample_bins import SampleBins, bin_of_feature
-from lrrf_jax.trees.xla import fusion_barrier, take
 
 _LANE = 32  # values that follow each other in a lane
 

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from lrrf_jax._typing import Array
+from lrrf_jax._xla import add_at, fusion_barrier, take
 from lrrf_jax.trees.criterion import SimilarityEntropy, SparseClassEntropy
 from lrrf_jax.trees.few_cuts import parting_range
 from lrrf_jax.trees.growth import GrowthConfig, Lottery, Samples
@@ -21,7 +22,6 @@ from lrrf_jax.trees.likeness import Signs, empty_tables, signs_of_level
 from lrrf_jax.trees.side_entropy import described_shorter, measured_sides
 from lrrf_jax.trees.sorted_runs import FeatureOrder, Runs, bin_on_side, running_sum, sort_pairs
 from lrrf_jax.trees.splitter import Split, choose_candidate, edge_at_share
-from lrrf_jax.trees.xla import add_at, fusion_barrier, take
 
 
 class _Search(NamedTuple):

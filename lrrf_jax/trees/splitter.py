@@ -14,8 +14,8 @@ import jax.numpy as jnp
 from jax import lax
 
 from lrrf_jax._typing import Array
+from lrrf_jax._xla import fusion_barrier, take
 from lrrf_jax.trees.criterion import product
-from lrrf_jax.trees.xla import fusion_barrier, take
 
 # Sums of the right child and of the node, int32 (..., n_stats, width) and (n_stats, width) ->
 # (purity score of both children, samples right, samples left), each (..., n_lanes).

@@ -11,9 +11,9 @@ import numpy as np
 from jax import lax
 
 from lrrf_jax._typing import AnyArray, Array
+from lrrf_jax._xla import take
 from lrrf_jax.trees.float_order import LOWEST, float_key, float_key_on_host
 from lrrf_jax.trees.forest import Forest
-from lrrf_jax.trees.xla import take
 
 
 class Tests(NamedTuple):

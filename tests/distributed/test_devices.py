@@ -11,8 +11,8 @@ import pytest
 
 import lrrf_jax
 from lrrf_jax import InputError, RandomForestLabelRanker
+from lrrf_jax import _devices as mesh
 from lrrf_jax.distributed import use_devices
-from lrrf_jax.trees import mesh
 from tests.distributed import fit_in_process as script
 
 

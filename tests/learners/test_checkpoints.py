@@ -7,7 +7,8 @@ import pytest
 
 from lrrf_jax import InputError, ModelFileError, RandomForestLabelRanker
 from lrrf_jax.datasets import load
-from lrrf_jax.learners import checkpoints, forest_growth
+from lrrf_jax.learners.forest import checkpoints
+from lrrf_jax.learners.forest import fit as forest_fit
 from lrrf_jax.trees import blocks
 
 DATA = load("iris")
@@ -30,13 +31,13 @@ def _a_block_is_two_trees(monkeypatch):
 def grown(monkeypatch):
     """The numbers of trees that each fit grows, rather than reads."""
     asked = []
-    grow_blocks = forest_growth.grow_blocks
+    grow_blocks = forest_fit.grow_blocks
 
     def spy(key, samples, config, leaf_value, n_trees, **options):
         asked.append(n_trees)
         return grow_blocks(key, samples, config, leaf_value, n_trees, **options)
 
-    monkeypatch.setattr(forest_growth, "grow_blocks", spy)
+    monkeypatch.setattr(forest_fit, "grow_blocks", spy)
     return asked
 
 

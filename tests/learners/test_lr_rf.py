@@ -20,11 +20,12 @@ from sklearn.preprocessing import StandardScaler
 import lrrf_jax
 from lrrf_jax import InputError, ModelFileError, RandomForestLabelRanker
 from lrrf_jax.datasets import delete_labels, load
-from lrrf_jax.learners import base, batching, forest_criteria, forest_views
+from lrrf_jax.learners import base, batching
 from lrrf_jax.learners.fixed_point import integer_weights, largest_scale
-from lrrf_jax.learners.forest_config import CRITERIA
-from lrrf_jax.learners.forest_prediction import forest_ranks
-from lrrf_jax.learners.forest_samples import _require_numbered_cells
+from lrrf_jax.learners.forest import targets, views
+from lrrf_jax.learners.forest.config import CRITERIA
+from lrrf_jax.learners.forest.predict import forest_ranks
+from lrrf_jax.learners.forest.samples import _require_numbered_cells
 from lrrf_jax.rankings.statistics import label_at_position
 from tests import oracles
 from tests.tree_oracles import walk
@@ -102,7 +103,7 @@ def test_predictions_are_those_of_a_loop_over_trees_leaves_and_rows(
     key = jax.random.key(0)
     used = ranker._training_rows
     counts = np.zeros((SMALL["n_estimators"], len(X)))
-    counts[:, used] = forest_views.bootstrap_table(key, len(used), 6, True).T
+    counts[:, used] = views.bootstrap_table(key, len(used), 6, True).T
     rows = range(0, 150, 7)
     expected = plain_prediction(ranker, counts, y, rows, aggregation)
     found = ranker.predict(X[list(rows)])
@@ -287,7 +288,7 @@ def test_a_pickle_holds_arrays_only_and_predicts_alike(fitted):
 
 
 def test_neighbors_weigh_rows_as_the_bootstrap_drew_them(fitted):
-    counts = forest_views.bootstrap_table(jax.random.key(0), 150, 6, True).T
+    counts = views.bootstrap_table(jax.random.key(0), 150, 6, True).T
     forest = fitted.forest_
     slots = np.array([[leaves_of(forest, x, t) for t in range(6)] for x in X])
     rows, weights = fitted.neighbors(X[::29], k=9)
@@ -342,7 +343,7 @@ def test_out_of_bag_rankings_use_the_trees_that_did_not_draw_the_row():
     ranker = RandomForestLabelRanker(n_estimators=3, max_depth=4, random_state=0, oob_score=True)
     with pytest.warns(UserWarning, match="drawn by every tree"):
         ranker.fit(X, Y)
-    counts = forest_views.bootstrap_table(jax.random.key(0), 150, 3, True)
+    counts = views.bootstrap_table(jax.random.key(0), 150, 3, True)
     never = (counts > 0).all(1)
     assert never.any()
     assert np.isnan(ranker.oob_ranking_[never]).all()
@@ -668,9 +669,9 @@ def test_rankings_as_classes_split_equally_well_in_histograms_and_along_samples(
     )  # fmt: skip
     grown = {}
     for n_cells in (0, 4, 10**6):
-        monkeypatch.setattr(forest_criteria, "_DENSE_CELLS_A_ROW", n_cells)
+        monkeypatch.setattr(targets, "_DENSE_CELLS_A_ROW", n_cells)
         forest.fit(X, y)
-        criterion = forest_criteria.growth_statistic(y, forest.config_, 150, False)[1]
+        criterion = targets.growth_statistic(y, forest.config_, 150, False)[1]
         grown[n_cells] = (
             type(criterion).__name__,
             [

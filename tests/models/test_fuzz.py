@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from lrrf_jax import InputError, ModelFileError, load
-from lrrf_jax.learners.checkpoints import Checkpoint
-from lrrf_jax.learners.forest_aggregation import ranks_of_sums
+from lrrf_jax.learners.forest.aggregation import ranks_of_sums
+from lrrf_jax.learners.forest.checkpoints import Checkpoint
 from lrrf_jax.trees.blocks import Grown
 from lrrf_jax.trees.forest import invariant_violation
 from tests.models import mutations

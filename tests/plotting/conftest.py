@@ -4,8 +4,8 @@ import pytest
 
 from lrrf_jax.datasets import load
 from lrrf_jax.learners import RandomForestLabelRanker
-from lrrf_jax.learners.forest_config import ForestConfig
-from lrrf_jax.learners.forest_growth import ForestParams
+from lrrf_jax.learners.forest.config import ForestConfig
+from lrrf_jax.learners.forest.fit import ForestParams
 from lrrf_jax.trees.forest import Forest, invariant_violation
 
 matplotlib.use("Agg")

@@ -6,7 +6,8 @@ import jax
 import numpy as np
 import pytest
 
-from lrrf_jax.trees import blocks, mesh
+from lrrf_jax import _devices as mesh
+from lrrf_jax.trees import blocks
 from lrrf_jax.trees.criterion import ClassEntropy, Variance
 from tests.trees.cases import config_for, features_with_ties, samples_of
 

@@ -9,9 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lrrf_jax.learners.forest_config import ForestConfig
-from lrrf_jax.learners.forest_criteria import _dispersion_curve, growth_statistic
-from lrrf_jax.learners.forest_samples import _fit_16_bits
+from lrrf_jax.learners.forest.config import ForestConfig
+from lrrf_jax.learners.forest.samples import _fit_16_bits
+from lrrf_jax.learners.forest.targets import _dispersion_curve, growth_statistic
 from lrrf_jax.rankings.mallows import expected_distance
 from lrrf_jax.trees import likeness
 from lrrf_jax.trees.criterion import ClassEntropy, SimilarityEntropy

@@ -13,19 +13,19 @@ from typing import Any
 
 import jax
 
+from lrrf_jax import _devices as mesh
 from lrrf_jax import _safetensors, model_file
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError, ModelFileError, OutputError
 from lrrf_jax.learners import persistence, schema
-from lrrf_jax.learners.forest_aggregation import leaf_violation, numbers_in_leaf
-from lrrf_jax.learners.forest_storage import (
+from lrrf_jax.learners.forest.aggregation import leaf_violation, numbers_in_leaf
+from lrrf_jax.learners.forest.storage import (
     FlatBlock,
     StoredBlock,
     grown_of_flat,
     pack_grown,
     unpack_grown,
 )
-from lrrf_jax.trees import mesh
 from lrrf_jax.trees.blocks import Grown, join_grown, take_trees
 
 BLOCK_SECONDS = 10.0  # what is finished in this time is written together

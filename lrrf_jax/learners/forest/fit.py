@@ -11,15 +11,15 @@ from typing import Annotated, Any, NamedTuple
 import jax
 import numpy as np
 
+from lrrf_jax import _devices as mesh
 from lrrf_jax._typing import AnyArray, Array, NDArray
 from lrrf_jax._validation import InputError
 from lrrf_jax.learners._table import TrainingTable
-from lrrf_jax.learners.checkpoints import Checkpoint
-from lrrf_jax.learners.forest_aggregation import largest_sum
-from lrrf_jax.learners.forest_config import ForestConfig
-from lrrf_jax.learners.forest_samples import growth_samples
+from lrrf_jax.learners.forest.aggregation import largest_sum
+from lrrf_jax.learners.forest.checkpoints import Checkpoint
+from lrrf_jax.learners.forest.config import ForestConfig
+from lrrf_jax.learners.forest.samples import growth_samples
 from lrrf_jax.learners.schema import Stored
-from lrrf_jax.trees import mesh
 from lrrf_jax.trees.blocks import Grown, grow_blocks, join, join_grown
 from lrrf_jax.trees.forest import Forest, is_split
 

@@ -6,13 +6,14 @@ import numpy as np
 
 from lrrf_jax._jax_settings import our_settings
 from lrrf_jax._typing import NDArray
-from lrrf_jax.learners import forest_views, schema
+from lrrf_jax.learners import schema
 from lrrf_jax.learners.base import LabelRanker
-from lrrf_jax.learners.forest_aggregation import leaf_violation, numbers_in_leaf
-from lrrf_jax.learners.forest_config import ForestConfig
-from lrrf_jax.learners.forest_growth import ForestParams, Importances
-from lrrf_jax.learners.forest_prediction import ReadyForests, forest_ranks, forest_scores
-from lrrf_jax.learners.forest_storage import (
+from lrrf_jax.learners.forest import views
+from lrrf_jax.learners.forest.aggregation import leaf_violation, numbers_in_leaf
+from lrrf_jax.learners.forest.config import ForestConfig
+from lrrf_jax.learners.forest.fit import ForestParams, Importances
+from lrrf_jax.learners.forest.predict import ReadyForests, forest_ranks, forest_scores
+from lrrf_jax.learners.forest.storage import (
     FlatForest,
     StoredForest,
     forest_of_flat,
@@ -63,14 +64,14 @@ class ForestLabelRanker(LabelRanker):
         """
         features = self._features(X)
         with our_settings():
-            leaf = forest_views.leaves(features, self._ready_forests().on_one())
-        return forest_views.leaf_at_depth(leaf, self.forest_.depth, self.config_.max_depth)
+            leaf = views.leaves(features, self._ready_forests().on_one())
+        return views.leaf_at_depth(leaf, self.forest_.depth, self.config_.max_depth)
 
     def _leaf_slots(self, X: Any) -> NDArray:  # int32 (n_samples, n_estimators)
         """Row of ``forest_.leaf_value`` that each row reaches in each tree."""
         features = self._features(X)
         with our_settings():
-            return forest_views.slots(features, self._ready_forests().on_one())
+            return views.slots(features, self._ready_forests().on_one())
 
     # ------------------------------------------------------------------------------- fitted
     @property

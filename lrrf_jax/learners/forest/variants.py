@@ -4,13 +4,13 @@ from typing import Any, ClassVar
 
 from lrrf_jax._validation import require_integer
 from lrrf_jax.learners._table import TrainingTable, table_of_shape
-from lrrf_jax.learners.forest_config import (
+from lrrf_jax.learners.forest.config import (
     ForestConfig,
     require_tree_parameters,
     resolve_max_features,
 )
-from lrrf_jax.learners.forest_growth import ForestParams, fit_forest
-from lrrf_jax.learners.forest_ranker import ForestLabelRanker
+from lrrf_jax.learners.forest.fit import ForestParams, fit_forest
+from lrrf_jax.learners.forest.ranker import ForestLabelRanker
 from lrrf_jax.trees.binning import resolve_max_bins
 
 

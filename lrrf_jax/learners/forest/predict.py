@@ -7,13 +7,13 @@ import jax
 import numpy as np
 from jax.sharding import Mesh, PartitionSpec
 
+from lrrf_jax import _devices as mesh
 from lrrf_jax._typing import Array, NDArray
+from lrrf_jax._xla import COMPILER_OPTIONS
 from lrrf_jax.learners.batching import TILE, map_tiles
-from lrrf_jax.learners.forest_aggregation import ranks_of_sums, scores_of_sums
-from lrrf_jax.trees import mesh
+from lrrf_jax.learners.forest.aggregation import ranks_of_sums, scores_of_sums
 from lrrf_jax.trees.forest import Forest
 from lrrf_jax.trees.inference import ReadyForest, make_ready, sum_over_trees
-from lrrf_jax.trees.xla import COMPILER_OPTIONS
 
 
 @functools.partial(

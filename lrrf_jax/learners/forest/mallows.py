@@ -13,15 +13,16 @@ from jax import lax
 
 from lrrf_jax._typing import Array, NDArray
 from lrrf_jax._validation import require_choice, require_integer
-from lrrf_jax.learners import forest_views
+from lrrf_jax._xla import bucket_size
 from lrrf_jax.learners._table import TrainingTable
 from lrrf_jax.learners.fixed_point import integer_weights
-from lrrf_jax.learners.forest_config import (
+from lrrf_jax.learners.forest import views
+from lrrf_jax.learners.forest.config import (
     ForestConfig,
     require_tree_parameters,
     resolve_max_features,
 )
-from lrrf_jax.learners.forest_growth import ForestParams, fit_forest
+from lrrf_jax.learners.forest.fit import ForestParams, fit_forest
 from lrrf_jax.rankings.completion import most_probable_extension
 from lrrf_jax.rankings.mallows import fit_groups
 from lrrf_jax.rankings.permutations import rank_scores
@@ -29,7 +30,6 @@ from lrrf_jax.rankings.statistics import borda_votes
 from lrrf_jax.trees.binning import resolve_max_bins
 from lrrf_jax.trees.forest import Forest
 from lrrf_jax.trees.inference import make_ready
-from lrrf_jax.trees.xla import bucket_size
 
 _VOTE_SCALE = 64  # votes of partial rankings are fractions; sums of integers are exact
 _MOST_WEIGHT = 2**22  # of a leaf: sums of weights and votes are exact in float32
@@ -89,8 +89,8 @@ def _leaf_centres(
 ) -> NDArray:  # int32 (n_slots, n_labels)
     """Fit Mallows' distribution in every leaf, and complete it from the nodes above."""
     n_samples, n_labels = table.positions.shape
-    slot = forest_views.slots(table.features, make_ready(forest))  # (n_samples, n_trees)
-    copies = forest_views.bootstrap_table(key, n_samples, forest.n_trees, config.bootstrap)
+    slot = views.slots(table.features, make_ready(forest))  # (n_samples, n_trees)
+    copies = views.bootstrap_table(key, n_samples, forest.n_trees, config.bootstrap)
     weight = copies.astype(np.int64)
     if table.weight is not None:
         # Sums are those of a leaf, so weights may be the finer the smaller the leaves are.
@@ -137,7 +137,7 @@ def _leaf_centres(
     # the depth that other trees reach.
     leaf_of_slot = np.zeros(n_slots, np.int32)
     leaf_of_slot[leaf_slot.ravel()] = np.arange(leaf_slot.size, dtype=np.int32)
-    leaf_of_slot = forest_views.leaf_at_depth(leaf_of_slot, forest.depth, config.max_depth)
+    leaf_of_slot = views.leaf_at_depth(leaf_of_slot, forest.depth, config.max_depth)
     more = bucket_size(n_slots, per_octave=1) - n_slots
     beyond = np.full(more, np.iinfo(np.int32).max, np.int32)
     completed = _complete_from_above(

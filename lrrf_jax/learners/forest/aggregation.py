@@ -7,11 +7,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from lrrf_jax._typing import Array, NDArray
+from lrrf_jax._xla import fusion_barrier
 from lrrf_jax.rankings.aggregation import copeland, kemeny, scores_in_order
 from lrrf_jax.rankings.pairwise import pair_signs, preference_matrix
 from lrrf_jax.rankings.permutations import rank_scores
 from lrrf_jax.rankings.statistics import borda_votes
-from lrrf_jax.trees.xla import fusion_barrier
 
 AGGREGATIONS = ("two-step", "one-step", "copeland", "kemeny")
 SHRUNKEN = ("copeland", "kemeny")  # leaves start with half an observation of mean weight

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from lrrf_jax._typing import NDArray
-from lrrf_jax.learners.forest_config import ForestConfig
+from lrrf_jax.learners.forest.config import ForestConfig
 from lrrf_jax.rankings.mallows import fit_dispersion
 from lrrf_jax.rankings.pairwise import antisymmetric, pair_signs
 from lrrf_jax.rankings.statistics import borda_votes, label_at_position, ranking_classes

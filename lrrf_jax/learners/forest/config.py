@@ -8,7 +8,7 @@ import numpy as np
 
 from lrrf_jax._validation import InputError, require_choice, require_integer
 from lrrf_jax.learners._table import TrainingTable
-from lrrf_jax.learners.forest_aggregation import AGGREGATIONS
+from lrrf_jax.learners.forest.aggregation import AGGREGATIONS
 from lrrf_jax.learners.schema import OneOf, Range
 from lrrf_jax.trees.binning import resolve_max_bins
 from lrrf_jax.trees.forest import MAX_DEPTH

@@ -6,16 +6,16 @@ import numpy as np
 
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError
+from lrrf_jax._xla import bucket_size
 from lrrf_jax.learners._table import TrainingTable
 from lrrf_jax.learners.fixed_point import integer_weights, largest_scale
-from lrrf_jax.learners.forest_aggregation import SHRUNKEN, leaf_statistics
-from lrrf_jax.learners.forest_config import ForestConfig
-from lrrf_jax.learners.forest_criteria import growth_statistic
+from lrrf_jax.learners.forest.aggregation import SHRUNKEN, leaf_statistics
+from lrrf_jax.learners.forest.config import ForestConfig
+from lrrf_jax.learners.forest.targets import growth_statistic
 from lrrf_jax.trees.binning import bin_features, candidate_thresholds
 from lrrf_jax.trees.criterion import Criterion, VectorCriterion
 from lrrf_jax.trees.growth import GrowthConfig, Samples
 from lrrf_jax.trees.sample_bins import pack_bins
-from lrrf_jax.trees.xla import bucket_size
 
 _SUM_PAIRS = ("dispersion", "theta")  # criteria that sum the number of pairs of a ranking
 

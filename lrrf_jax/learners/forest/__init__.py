@@ -1,0 +1,1 @@
+"""What the forests among the learners share, from settings to predictions."""
