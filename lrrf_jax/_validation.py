@@ -7,6 +7,8 @@ way out. Features are checked in :mod:`lrrf_jax._features`, rankings in
 
 import errno
 import os
+import sys
+import warnings
 from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any
 
@@ -29,6 +31,14 @@ class ModelFileError(ValueError):
 
 class BackendError(RuntimeError):
     """JAX cannot be used in this process as it is set up; the message says what to change."""
+
+
+def warn_user(message: str) -> None:
+    """Warn on the line that called into this package, however deep the check is."""
+    frame, level = sys._getframe(), 1
+    while frame.f_back and frame.f_globals["__name__"].partition(".")[0] == "lrrf_jax":
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, UserWarning, stacklevel=level)
 
 
 # What the system says where it takes no more output.

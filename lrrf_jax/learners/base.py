@@ -1,6 +1,7 @@
 """The estimator shell: check, draw a key, fit, predict, score. No algorithm lives here."""
 
 import abc
+import inspect
 import numbers
 import os
 from collections.abc import Callable, Sequence
@@ -19,8 +20,10 @@ from lrrf_jax._program_limit import make_room_for_programs, times_dropped
 from lrrf_jax._threads import thread_count
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError, require_integer
+from lrrf_jax.learners._parameters import Parametrised
 from lrrf_jax.learners._table import (
     KnownNames,
+    TableShape,
     TrainingTable,
     positions_by_label,
     training_table,
@@ -28,26 +31,45 @@ from lrrf_jax.learners._table import (
 )
 from lrrf_jax.learners.batching import PROGRAM_SIZES, map_rows
 from lrrf_jax.learners.batching import batch_sizes as batch_sizes_of
-from lrrf_jax.learners.stored import StoredModel
+from lrrf_jax.learners.persistence.stored import StoredModel
 from lrrf_jax.rankings.permutations import ordering_from_ranks
 
 
-class LabelRanker(StoredModel, BaseEstimator, abc.ABC):
-    """What every label ranker shares; see :class:`RandomForestLabelRanker` for the methods.
+class LabelRanker(Parametrised, StoredModel, BaseEstimator, abc.ABC):
+    """What every label ranker shares.
 
-    A learner adds its parameters, ``_config`` and ``_fit``, and the pure functions ``_ranks``
-    and ``_scores`` of fitted parameters and rows.
+    A learner lists its parameters in its class body, and adds ``_fit`` and the pure functions
+    ``_ranks`` and ``_scores`` of fitted parameters and rows.
+
+    Parameters
+    ----------
+    missing : {"unknown", "last"}
+        What a missing label means: nothing, or (top-k lists) a place after every ranked label.
+
+    Attributes
+    ----------
+    labels_ : str (n_labels,)
+    n_features_in_ : int
+    feature_names_in_ : object (n_features,)
+        Where the features had names.
     """
+
+    missing: str = "unknown"
 
     accepts_missing_features: ClassVar[bool] = True
     needs_features: ClassVar[bool] = True
-
-    random_state: Any = None
+    random_state = None  # a parameter of the learners that draw at random
 
     # ------------------------------------------------------------------ what a learner provides
+    def _check_settings(self, shape: TableShape) -> None:
+        """Raise InputError for parameters that do not do for a table of this shape."""
+
     @abc.abstractmethod
     def _fit(self, key: jax.Array, table: TrainingTable) -> tuple[Any, Any]:
-        """Fit; returns the parameters, a NamedTuple of arrays, and the frozen configuration."""
+        """Fit; returns the parameters, a NamedTuple of arrays, and the frozen configuration.
+
+        A learner whose ``fit`` takes further options gets them here, as keywords.
+        """
 
     @abc.abstractmethod
     def _ranks(self, features: NDArray) -> jax.Array:
@@ -66,6 +88,7 @@ class LabelRanker(StoredModel, BaseEstimator, abc.ABC):
         *,
         feature_names: Any = None,
         labels: Any = None,
+        **options: Any,
     ) -> Self:
         """Learn from rankings.
 
@@ -81,7 +104,9 @@ class LabelRanker(StoredModel, BaseEstimator, abc.ABC):
             model, equal ones are no weights, and rows of weight 0 are left out.
         feature_names, labels : sequences of str, optional
             Names for the columns of plain arrays. Data frames bring their own, of which whole
-            numbers 0, 1, 2, ... in this order are none; other names beside them are an error.
+            numbers 0, 1, 2, ... in this order are none; other names besides them are an error.
+        **options
+            Of learners that take more, see there: `RandomForestLabelRanker.fit`.
 
         Returns
         -------
@@ -97,40 +122,30 @@ class LabelRanker(StoredModel, BaseEstimator, abc.ABC):
 
         Notes
         -----
-        Whatever counts rows counts each once, however heavy: least sizes of nodes and leaves,
+        Whatever counts rows counts each once, however heavy: minimum sizes of nodes and leaves,
         neighbours, draws of a bootstrap, quantiles of features. Penalties, priors and the like
         take the mean weight for 1. Where none of these matters a whole weight is worth as many
         copies of its row; each learner says where it is. Trees keep that exactly while the weights
         have no common divisor and sum to a few million at most.
         """
-        return self._fit_checked(self._fit, X, y, sample_weight, feature_names, labels)
-
-    def _fit_checked(
-        self,
-        fit: Callable[[jax.Array, TrainingTable], tuple[Any, Any]],
-        X: Any,
-        y: Any,
-        sample_weight: Any,
-        feature_names: Any,
-        labels: Any,
-    ) -> Self:
-        """Check the data, and fit with ``_fit``, or with that and options of the learner's own."""
+        inspect.signature(self._fit).bind(None, None, **options)  # TypeError for unknown ones
         with our_settings():
             table = training_table(
                 X,
                 y,
                 sample_weight,
-                missing=getattr(self, "missing", "unknown"),
+                missing=self.missing,
                 feature_names=feature_names,
                 labels=labels,
                 known=self._known_names(),
                 needs_features=self.needs_features,
             )
             self._require_known(table.features, table.row)
+            self._check_settings(table.shape)
             make_room_for_programs()
             self._seed = self._draw_seed()
             key = jax.random.key(self._seed, impl="threefry2x32")
-            params, config = fit(key, table)
+            params, config = self._fit(key, table, **options)
         self._set_fitted(params, config, table.labels, table.feature_names)
         self.n_features_in_ = table.features.shape[1]
         return self

@@ -1,6 +1,5 @@
 """The baseline: one ranking for every row, Borda's consensus of the training rankings."""
 
-import dataclasses
 import functools
 from typing import Annotated, Any, NamedTuple
 
@@ -11,7 +10,8 @@ import numpy as np
 from lrrf_jax._typing import AnyArray, Array, NDArray
 from lrrf_jax.learners._table import TrainingTable
 from lrrf_jax.learners.base import LabelRanker
-from lrrf_jax.learners.schema import Range, Stored
+from lrrf_jax.learners.persistence.schema import Stored
+from lrrf_jax.learners.persistence.stored import PlainConfig
 from lrrf_jax.rankings.aggregation import borda
 from lrrf_jax.rankings.statistics import borda_votes
 
@@ -20,13 +20,6 @@ class ConsensusParams(NamedTuple):
     """What is known of the labels, whatever the row."""
 
     mean_vote: Annotated[AnyArray, Stored("float32", "n_labels")]
-
-
-@dataclasses.dataclass(frozen=True)
-class ConsensusConfig:
-    """Settings of a fitted consensus."""
-
-    n_labels: Annotated[int, Range(2)]
 
 
 def fit_consensus(table: TrainingTable) -> ConsensusParams:
@@ -45,11 +38,6 @@ def consensus_rows(mean_vote: Array, features: Array, *, of_ranks: bool) -> Arra
 class ConsensusLabelRanker(LabelRanker):
     """Predict Borda's consensus of the training rankings for every row.
 
-    Parameters
-    ----------
-    missing : {"unknown", "last"}, default "unknown"
-        What a missing label means: nothing, or a place after every ranked label.
-
     Notes
     -----
     A whole weight is as good as copies of its row.
@@ -58,13 +46,9 @@ class ConsensusLabelRanker(LabelRanker):
     name = "default"
     needs_features = False
     params_type = ConsensusParams
-    config_type = ConsensusConfig
 
-    def __init__(self, *, missing: str = "unknown") -> None:
-        self.missing = missing
-
-    def _fit(self, key: Any, table: TrainingTable) -> tuple[ConsensusParams, ConsensusConfig]:
-        return fit_consensus(table), ConsensusConfig(table.positions.shape[1])
+    def _fit(self, key: Any, table: TrainingTable) -> tuple[ConsensusParams, PlainConfig]:
+        return fit_consensus(table), PlainConfig(table.positions.shape[1])
 
     def _ranks(self, features: NDArray) -> Any:
         return consensus_rows(self.params_.mean_vote, features, of_ranks=True)

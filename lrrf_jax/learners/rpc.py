@@ -16,22 +16,13 @@ from jax import lax
 from lrrf_jax._typing import Array, NDArray
 from lrrf_jax._validation import require_choice, require_integer, require_number
 from lrrf_jax._xla import COMPILER_OPTIONS
-from lrrf_jax.learners._table import TrainingTable
-from lrrf_jax.learners.base import LabelRanker
+from lrrf_jax.learners._table import TableShape, TrainingTable
 from lrrf_jax.learners.batching import map_tiles
-from lrrf_jax.learners.linear import (
-    LinearParams,
-    Scaling,
-    design,
-    in_blocks,
-    linear_outputs,
-    outer_sum,
-    params_of,
-    params_violation,
-    row_weights,
-    scaling_of,
-)
-from lrrf_jax.learners.schema import OneOf, Range
+from lrrf_jax.learners.linear.blocks import in_blocks, outer_sum, row_weights
+from lrrf_jax.learners.linear.params import LinearParams, Scaling, design, params_of, scaling_of
+from lrrf_jax.learners.linear.predict import linear_outputs
+from lrrf_jax.learners.linear.ranker import LinearLabelRanker
+from lrrf_jax.learners.persistence.schema import OneOf, Range
 from lrrf_jax.rankings.pairwise import n_labels_of_pairs, pair_indices, pair_signs
 from lrrf_jax.rankings.permutations import rank_scores
 
@@ -219,7 +210,7 @@ def rpc_rows(
     return map_tiles(rows, features)
 
 
-class PairwiseComparisonLabelRanker(LabelRanker):
+class PairwiseComparisonLabelRanker(LinearLabelRanker):
     """Ranking by pairwise comparison (RPC), Huellermeier et al. 2008.
 
     A logistic regression for each pair of labels tells how likely the one comes before the other,
@@ -227,24 +218,19 @@ class PairwiseComparisonLabelRanker(LabelRanker):
 
     Parameters
     ----------
-    voting : {"soft", "binary"}, default "soft"
+    voting : {"soft", "binary"}
         A pair gives each of its labels its probability, which minimises the expected Spearman
         distance where the probabilities are right; or one vote to the likelier label.
-    ridge : float, default 1e-8
+    ridge : float
         Penalty ``ridge * sum(weight**2)`` on the log-likelihood of a pair (a sum over rows), for
         features of unit variance, the intercept left out, as in WEKA. It settles what collinear
         features leave open; a greater one smooths.
-    max_iter : int, default 50
-        Most Newton steps. Separable pairs, whose optimum is at infinity, take about 15.
-    missing : {"unknown", "last"}, default "unknown"
-        What a missing label means: nothing, or (top-k lists) a place after every ranked label.
+    max_iter : int
+        Maximum number of Newton steps. Separable pairs, whose optimum is at infinity, take about
+        15.
 
     Attributes
     ----------
-    labels_ : str (n_labels,)
-    n_features_in_ : int
-    feature_names_in_ : object (n_features,)
-        Where the features had names.
     params_ : LinearParams
         ``weight``, float32 (n_features, n_pairs), of scaled features, and ``intercept``; pairs
         (i, j) with i < j in row-major order, logits positive where label i comes first.
@@ -266,30 +252,18 @@ class PairwiseComparisonLabelRanker(LabelRanker):
     """
 
     name = "rpc"
-    params_type = LinearParams
     config_type = RPCConfig
-    accepts_missing_features = False
 
-    def __init__(
-        self,
-        *,
-        voting: str = "soft",
-        ridge: float = 1e-8,
-        max_iter: int = 50,
-        missing: str = "unknown",
-    ) -> None:
-        self.voting = voting
-        self.ridge = ridge
-        self.max_iter = max_iter
-        self.missing = missing
+    voting: str = "soft"
+    ridge: float = 1e-8
+    max_iter: int = 50
 
-    def _check_settings(self, n_features: int, n_labels: int) -> None:
+    def _check_settings(self, shape: TableShape) -> None:
         require_choice(self.voting, "voting", VOTINGS)
         require_number(self.ridge, "ridge")
         require_integer(self.max_iter, "max_iter", 1)
 
     def _fit(self, key: Any, table: TrainingTable) -> tuple[LinearParams, RPCConfig]:
-        self._check_settings(table.features.shape[1], table.positions.shape[1])
         params = fit_rpc(table, ridge=self.ridge, max_iter=self.max_iter)
         return params, RPCConfig(table.positions.shape[1], self.voting)
 
@@ -298,9 +272,6 @@ class PairwiseComparisonLabelRanker(LabelRanker):
 
     def _scores(self, features: NDArray) -> Any:
         return rpc_rows(self.params_, features, voting=self.config_.voting, of_ranks=False)
-
-    def _check_params(self, params: LinearParams) -> str | None:
-        return params_violation(params)
 
     @classmethod
     def _n_outputs(cls, config: RPCConfig, n_labels: int) -> int:

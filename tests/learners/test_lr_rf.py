@@ -21,7 +21,7 @@ import lrrf_jax
 from lrrf_jax import InputError, ModelFileError, RandomForestLabelRanker
 from lrrf_jax.datasets import delete_labels, load
 from lrrf_jax.learners import base, batching
-from lrrf_jax.learners.fixed_point import integer_weights, largest_scale
+from lrrf_jax.learners._weights import integer_weights, largest_scale
 from lrrf_jax.learners.forest import targets, views
 from lrrf_jax.learners.forest.config import CRITERIA
 from lrrf_jax.learners.forest.predict import forest_ranks

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from lrrf_jax.learners.fixed_point import common_unit, integer_weights, relative_weights
+from lrrf_jax.learners._weights import common_unit, integer_weights, relative_weights
 from lrrf_jax.metrics import kendall_tau
 from tests.learners.test_contract import (
     N_ROWS,

@@ -3,7 +3,6 @@
 import contextlib
 import functools
 import sys
-import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -14,6 +13,7 @@ from jax import lax
 
 from lrrf_jax import metrics
 from lrrf_jax._typing import Array, NDArray
+from lrrf_jax._validation import warn_user
 from lrrf_jax._xla import COMPILER_OPTIONS, bucket_size, take
 from lrrf_jax.learners._table import TrainingTable
 from lrrf_jax.learners.batching import map_rows, map_tiles
@@ -186,11 +186,9 @@ def out_of_bag(
     never: NDArray = np.all(drawn > 0, axis=1)
     out[table.row] = np.where(never[:, None], np.nan, map_rows(ranks, both))
     if never.any():
-        warnings.warn(
+        warn_user(
             f"{never.sum()} of {n_samples} rows were drawn by every tree and have no out-of-bag "
-            "ranking; grow more trees.",
-            UserWarning,
-            stacklevel=5,
+            "ranking; grow more trees."
         )
     if never.all():
         return out, float("nan")

@@ -17,6 +17,7 @@ import numpy as np
 
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError, require_choice
+from lrrf_jax.learners._table import TableShape
 
 Sizes = dict[str, int]
 _MOST = 2**63 - 1  # of whole numbers that nothing else bounds
@@ -266,8 +267,7 @@ def _is_text(name: str) -> bool:
 def require_usable(ranker: Any, n_features: int, n_labels: int) -> None:
     """Check the parameters of a learner as ``fit`` does; Unfit for those that it refuses."""
     try:
-        if hasattr(ranker, "missing"):
-            require_choice(ranker.missing, "missing", ("unknown", "last"))
-        ranker._check_settings(n_features, n_labels)
+        require_choice(ranker.missing, "missing", ("unknown", "last"))
+        ranker._check_settings(TableShape(1, n_features, n_labels, complete=True))
     except (InputError, TypeError, OverflowError) as error:  # NumPy's, of numbers beyond its own
         raise Unfit(str(error).rstrip(".")) from error

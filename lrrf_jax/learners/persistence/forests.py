@@ -6,7 +6,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from lrrf_jax._typing import AnyArray, NDArray
-from lrrf_jax.learners.schema import Stored, Unfit
+from lrrf_jax.learners.persistence.schema import Stored, Unfit
 from lrrf_jax.trees.blocks import Grown
 from lrrf_jax.trees.forest import (
     MAX_DEPTH,
