@@ -6,13 +6,10 @@ consensus of its leaves over the trees. The pure functions are in :mod:`lrrf_jax
 here is what users meet.
 """
 
-import dataclasses
-import numbers
 import os
 from typing import Annotated, Any, ClassVar, Self
 
 import jax
-import numpy as np
 
 from lrrf_jax import _devices as mesh
 from lrrf_jax._jax_settings import our_settings
@@ -22,12 +19,11 @@ from lrrf_jax.learners._table import TableShape, TrainingTable
 from lrrf_jax.learners.forest import views
 from lrrf_jax.learners.forest.aggregation import AGGREGATIONS
 from lrrf_jax.learners.forest.config import CRITERIA, ForestConfig
-from lrrf_jax.learners.forest.fit import ForestParams, fit_forest, hash_of
+from lrrf_jax.learners.forest.fit import ForestParams, fit_forest
 from lrrf_jax.learners.forest.ranker import ForestLabelRanker
+from lrrf_jax.learners.forest.warm_start import LastFit
 from lrrf_jax.learners.persistence.schema import OneOf, Range, Unfit
 from lrrf_jax.trees.forest import Forest
-
-_PARAMETER_OF = {"n_candidates": "max_features", "max_thresholds": "max_bins"}
 
 
 class RandomForestLabelRanker(ForestLabelRanker):
@@ -183,17 +179,14 @@ class RandomForestLabelRanker(ForestLabelRanker):
                 )
             params = params._replace(importances=params.importances + importances)
         self.aggregation_ = config.aggregation
-        self._training_features = table.features
-        self._training_rankings = hash_of(table.positions), self.missing
-        self._training_rows = table.row
-        self._training_weight = table.weight
         if self.oob_score:
             self.oob_ranking_, self.oob_score_ = views.out_of_bag(key, params.forest, table, config)
+        self._last_fit = LastFit.of(table, config, self.missing, self._seed)
         return params, config
 
     def _draw_seed(self) -> int:
-        if self.warm_start and hasattr(self, "params_"):
-            return self._seed  # the trees that are kept were drawn with it
+        if self.warm_start and hasattr(self, "_last_fit"):
+            return self._last_fit.seed  # the trees that are kept were drawn with it
         seed = super()._draw_seed()
         if self.random_state is None and mesh.spans_processes(mesh.growing_devices()):
             return int.from_bytes(mesh.of_first_process(seed.to_bytes(4)))
@@ -201,46 +194,16 @@ class RandomForestLabelRanker(ForestLabelRanker):
 
     def _kept_trees(self, config: ForestConfig, table: TrainingTable) -> Forest:
         """Trees of the last fit, which more are added to."""
-        if not hasattr(self, "_training_features"):
-            raise InputError(
-                "warm_start needs the training rows, which a saved model does not hold. "
-                "Fit a new forest."
-            )
-        if changed := self._changed_since_last_fit(config, table):
-            raise InputError(
-                "warm_start needs the data and the parameters of the last fit, but for "
-                f"n_estimators; {changed} differs. Set warm_start=False to start afresh."
-            )
-        if config.n_trees < self.config_.n_trees:
-            raise InputError(
-                f"n_estimators must not fall with warm_start; it was {self.config_.n_trees} and "
-                f"is {config.n_trees}. Set warm_start=False to start afresh."
-            )
+        last = self._last_fit_for("warm_start", "Fit a new forest.")
+        last.require_same(table, config, self.missing, self.random_state)
         return self.params_.forest
 
-    def _changed_since_last_fit(self, config: ForestConfig, table: TrainingTable) -> str | None:
-        """Name the first argument that differs from that of the last fit."""
-
-        def same(one: Any, other: Any) -> bool:
-            if one is None or other is None:
-                return one is other
-            return np.array_equal(one, other, equal_nan=np.asarray(one).dtype.kind == "f")
-
-        seed = self.random_state
-        unchanged = {
-            "missing": table.complete or self.missing == self._training_rankings[1],
-            "X": same(table.features, self._training_features),
-            "y": hash_of(table.positions) == self._training_rankings[0],
-            "sample_weight": same(table.weight, self._training_weight),
-            "labels": same(table.labels, self.labels_.tolist()),
-            "feature_names": same(table.feature_names, getattr(self, "feature_names_in_", None)),
-            "random_state": not isinstance(seed, numbers.Integral)
-            or int(seed) % 2**32 == self._seed,
-        }
-        theirs = dataclasses.asdict(self.config_)
-        for name, value in dataclasses.asdict(config).items():
-            unchanged[_PARAMETER_OF.get(name, name)] = name == "n_trees" or value == theirs[name]
-        return next((name for name, same in unchanged.items() if not same), None)
+    def _last_fit_for(self, what: str, remedy: str) -> LastFit:
+        if not hasattr(self, "_last_fit"):
+            raise InputError(
+                f"{what} needs the training rows, which a saved model does not hold. {remedy}"
+            )
+        return self._last_fit
 
     def neighbors(self, X: Any, k: int = 5) -> tuple[NDArray, NDArray]:
         """Training rows that share leaves with each row, as the paper retrieves them.
@@ -260,21 +223,17 @@ class RandomForestLabelRanker(ForestLabelRanker):
         Costs O(n_samples n_training n_estimators).
         """
         features = self._features(X)
-        if not hasattr(self, "_training_features"):
-            raise InputError(
-                "neighbors needs the training rows, which a saved model does not hold. "
-                "Fit the forest in this process."
-            )
+        last = self._last_fit_for("neighbors", "Fit the forest in this process.")
         require_integer(k, "k", 1)
         with our_settings():
             return views.neighbors(
                 features,
                 int(k),
-                jax.random.key(self._seed, impl="threefry2x32"),
+                jax.random.key(last.seed, impl="threefry2x32"),
                 self._ready_forests().on_one(),
-                self._training_features,
-                self._training_weight,
-                self._training_rows,
+                last.features,
+                last.weight,
+                last.row,
                 self.config_.bootstrap,
             )
 

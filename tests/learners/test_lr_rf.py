@@ -20,7 +20,7 @@ from sklearn.preprocessing import StandardScaler
 import lrrf_jax
 from lrrf_jax import InputError, ModelFileError, RandomForestLabelRanker
 from lrrf_jax.datasets import delete_labels, load
-from lrrf_jax.learners import base, batching
+from lrrf_jax.learners import _prediction, batching
 from lrrf_jax.learners._weights import integer_weights, largest_scale
 from lrrf_jax.learners.forest import targets, views
 from lrrf_jax.learners.forest.config import CRITERIA
@@ -101,7 +101,7 @@ def test_predictions_are_those_of_a_loop_over_trees_leaves_and_rows(
     y = partial if missing_share else Y
     ranker = quiet_fit(y, aggregation=aggregation)
     key = jax.random.key(0)
-    used = ranker._training_rows
+    used = ranker._last_fit.row
     counts = np.zeros((SMALL["n_estimators"], len(X)))
     counts[:, used] = views.bootstrap_table(key, len(used), 6, True).T
     rows = range(0, 150, 7)
@@ -224,7 +224,7 @@ def test_tables_with_more_cells_than_growth_can_number_are_refused():
 def test_compile_prepares_the_sizes_that_threads_will_ask_for(fitted, monkeypatch):
     asked = []
     monkeypatch.setattr(type(fitted), "_ranks", lambda self, rows: asked.append(len(rows)) or rows)
-    monkeypatch.setattr(base, "thread_count", lambda: 2)
+    monkeypatch.setattr(_prediction, "thread_count", lambda: 2)
     fresh = pickle.loads(pickle.dumps(fitted))  # one that has seen no size yet
     fresh.compile([100, 100_000])
     assert asked == sorted({128, *batching.batch_sizes(100_000, 2)})
@@ -264,8 +264,12 @@ def test_a_saved_model_predicts_as_the_one_that_was_saved(aggregation, tmp_path)
     assert loaded.feature_names_in_.tolist() == list(DATA.feature_names)
     assert loaded.get_params() == ranker.get_params()
     assert loaded.aggregation_ == aggregation
-    with pytest.raises(InputError, match="training rows"):
-        loaded.neighbors(frame)
+    for refused in (
+        lambda: loaded.neighbors(frame),
+        lambda: loaded.set_params(warm_start=True, n_estimators=7).fit(frame, Y),
+    ):
+        with pytest.raises(InputError, match="needs the training rows, which a saved model does"):
+            refused()
 
 
 def test_a_model_with_impossible_arrays_is_refused(fitted, tmp_path):
