@@ -9,6 +9,7 @@ algorithm", JMLR 8, 2007; alpha = 500 as in Huellermeier et al. 2008.
 import functools
 from typing import Annotated, Any, ClassVar, NamedTuple
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -59,6 +60,7 @@ def constraints(
 
     "adjacent" keeps the pairs with no ranked label between them, which imply the others.
     """
+    chex.assert_type(positions, jnp.float32)
     partner = rounds_of_pairs(positions.shape[-1])
     mine, other = positions[..., None, :], positions[..., partner]
     sign = (mine < other).astype(jnp.int8) - (mine > other).astype(jnp.int8)
@@ -100,6 +102,10 @@ def fit_perceptron(
     the other in terms of the utilities alone, O(n_columns n_labels + n_pairs) a row.
     """
     n_rows, n_rounds, n_labels = sign.shape
+    chex.assert_shape([columns, row_weight], [(n_rows, None), (n_rows,)])
+    chex.assert_rank([epochs, alpha], 0)
+    chex.assert_type([columns, sign, row_weight], [jnp.float32, jnp.int8, jnp.float32])
+    chex.assert_type([epochs, alpha], [jnp.int32, jnp.int16])
     partner = jnp.asarray(rounds_of_pairs(n_labels))
     reach = jnp.sum(columns * columns, axis=1) * row_weight  # what a step adds to a utility
     half = jnp.float32(0.5)  # every pair is met from both of its ends

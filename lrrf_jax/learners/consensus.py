@@ -3,6 +3,7 @@
 import functools
 from typing import Annotated, Any, NamedTuple
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -29,8 +30,15 @@ def fit_consensus(table: TrainingTable) -> ConsensusParams:
 
 
 @functools.partial(jax.jit, static_argnames="of_ranks")
-def consensus_rows(mean_vote: Array, features: Array, *, of_ranks: bool) -> Array:
+def consensus_rows(
+    mean_vote: Array,  # float32 (n_labels,)
+    features: Array,  # float32 (n_samples, n_features)
+    *,
+    of_ranks: bool,
+) -> Array:
     """Repeat the consensus, or its scores, for each row; (n_samples, n_labels)."""
+    chex.assert_rank([mean_vote, features], [1, 2])
+    chex.assert_type([mean_vote, features], jnp.float32)
     row = borda(mean_vote) if of_ranks else mean_vote
     return jnp.broadcast_to(row, (len(features), *row.shape))
 

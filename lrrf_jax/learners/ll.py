@@ -7,6 +7,7 @@ of a ranking into its edges: each pair of ranked labels is a graph of its own.
 import functools
 from typing import Any
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -16,7 +17,7 @@ from lrrf_jax._typing import Array, NDArray
 from lrrf_jax._validation import require_choice, require_integer, require_number
 from lrrf_jax._xla import COMPILER_OPTIONS
 from lrrf_jax.learners._table import TableShape, TrainingTable
-from lrrf_jax.learners.linear.blocks import in_blocks, outer_sum, row_weights
+from lrrf_jax.learners.linear.blocks import assert_blocks, in_blocks, outer_sum, row_weights
 from lrrf_jax.learners.linear.params import LinearParams, design, params_of, scaled, scaling_of
 from lrrf_jax.learners.linear.ranker import UtilityLabelRanker
 from lrrf_jax.learners.persistence.stored import PlainConfig
@@ -62,10 +63,13 @@ def fit_lbfgs(
     start: Array,  # float32 (n_columns, n_labels)
 ) -> tuple[Array, Array]:  # float32 (n_columns, n_labels), int32 () steps
     """Minimise the mean loss of an edge plus ``ridge / 2`` times the squared weights."""
-    import optax  # here, so that forests need jax, numpy and scikit-learn only
+    import optax  # here, so that forests do without it
 
     from lrrf_jax.training import minimise
 
+    assert_blocks(columns, sign, row_weight)
+    chex.assert_rank([ridge, max_iter, tolerance], 0)
+    chex.assert_shape(start, (columns.shape[-1], None))
     share = 1 / jnp.sum(row_weight[..., None] * jnp.abs(sign).astype(jnp.float32))
 
     @jax.checkpoint  # keeps no block's margins for the gradient
@@ -99,6 +103,9 @@ def fit_boost(
     Algorithm of section 4 of the paper: an edge from a better to a worse label with features x
     pulls on the worse label's weights by x, on the better one's by -x.
     """
+    assert_blocks(columns, sign, row_weight)
+    chex.assert_rank(n_rounds, 0)
+    chex.assert_shape(start, (columns.shape[-1], None))
     n_labels = start.shape[1]
     contrast = differences(n_labels)
     first, second = np.maximum(contrast, 0), np.maximum(-contrast, 0)

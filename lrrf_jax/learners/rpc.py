@@ -8,6 +8,7 @@ import dataclasses
 import functools
 from typing import Annotated, Any, NamedTuple
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -18,9 +19,9 @@ from lrrf_jax._validation import require_choice, require_integer, require_number
 from lrrf_jax._xla import COMPILER_OPTIONS
 from lrrf_jax.learners._table import TableShape, TrainingTable
 from lrrf_jax.learners.batching import map_tiles
-from lrrf_jax.learners.linear.blocks import in_blocks, outer_sum, row_weights
+from lrrf_jax.learners.linear.blocks import assert_blocks, in_blocks, outer_sum, row_weights
 from lrrf_jax.learners.linear.params import LinearParams, Scaling, design, params_of, scaling_of
-from lrrf_jax.learners.linear.predict import linear_outputs
+from lrrf_jax.learners.linear.predict import assert_applies, linear_outputs
 from lrrf_jax.learners.linear.ranker import LinearLabelRanker
 from lrrf_jax.learners.persistence.schema import OneOf, Range
 from lrrf_jax.rankings.pairwise import n_labels_of_pairs, pair_indices, pair_signs
@@ -71,6 +72,9 @@ def fit_pairs(
     Every pair has its own damping, takes a step only where that lowers its loss, and rests when
     it is done: its model depends on no other pair. Memory: n_pairs n_features^2, and blocks.
     """
+    assert_blocks(features, sign, row_weight)
+    chex.assert_shape(scaling, (features.shape[-1],))
+    chex.assert_rank([ridge, max_iter], 0)
     n_columns = features.shape[-1] + 1
     penalty = jnp.full(n_columns, ridge).at[-1].set(0.0)  # as usual, the intercept is free
     known = row_weight[..., None] * jnp.abs(sign).astype(jnp.float32)
@@ -202,6 +206,7 @@ def rpc_rows(
     of_ranks: bool,
 ) -> Array:  # int32 or float32 (n_samples, n_labels)
     """Rank the labels of each row by their votes, or give the votes."""
+    assert_applies(params, features)
 
     def rows(block: Array) -> Array:
         votes = rpc_votes(params, block, voting=voting)

@@ -6,6 +6,7 @@ Cheng, Hühn and Hüllermeier, "Decision tree and instance-based learning for la
 import functools
 from typing import Any, ClassVar
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -152,7 +153,11 @@ def _complete_from_above(
     depth: int,
 ) -> Array:  # int32 (n_slots, n_labels)
     """Complete leaves by the most probable extension to the node above, and so on to the root."""
-    n_slots = len(leaf)
+    n_slots, n_labels = votes.shape
+    chex.assert_shape([votes, seen, centre, unseen], (n_slots, n_labels))
+    chex.assert_shape(leaf, (n_slots,))
+    chex.assert_type([leaf, votes, centre], jnp.int32)
+    chex.assert_type([seen, unseen], bool)
 
     def node_sums(level):
         node = leaf >> (depth - level)

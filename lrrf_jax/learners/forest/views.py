@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -32,7 +33,7 @@ def progress(verbose: int, n_trees: int) -> Iterator[Callable[[int], None]]:
     if not verbose:
         yield lambda n_grown: None
         return
-    from tqdm import tqdm  # here, so that growing trees needs jax, numpy and scikit-learn only
+    from tqdm import tqdm  # here, so that growing trees does without it
 
     with tqdm(total=n_trees, unit="tree", file=sys.stderr) as bar:
         yield lambda n_grown: bar.update(n_grown) and None
@@ -40,6 +41,8 @@ def progress(verbose: int, n_trees: int) -> Iterator[Callable[[int], None]]:
 
 @functools.partial(jax.jit, compiler_options=COMPILER_OPTIONS)
 def _leaf_numbers(forest: ReadyForest, features: Array) -> Array:
+    chex.assert_rank(features, 2)
+    chex.assert_type(features, jnp.float32)
     depth = forest_depth(forest)
     return map_tiles(lambda rows: find_leaves(forest.tests, rows, depth).T, features)
 
@@ -67,8 +70,14 @@ def slots(features: NDArray, forest: ReadyForest) -> NDArray:
     jax.jit, static_argnames=("n_rows", "bootstrap"), compiler_options=COMPILER_OPTIONS
 )
 def _all_counts(
-    key: Array, n_samples: Array, *, n_rows: int, bootstrap: bool
+    key: Array,  # uint32 (n_trees, 2)
+    n_samples: Array,  # int32 ()
+    *,
+    n_rows: int,
+    bootstrap: bool,
 ) -> Array:  # int32 (n_trees, n_rows)
+    chex.assert_shape([key, n_samples], [(None, 2), ()])
+    chex.assert_type([key, n_samples], [jnp.uint32, jnp.int32])
     return lax.map(lambda tree: row_counts(tree[None], n_samples, n_rows, bootstrap)[0], key)
 
 
@@ -92,12 +101,17 @@ def _heaviest(
     share: Array,  # float32 (n_trees, n_training)
     k: int,
 ) -> tuple[Array, Array]:
+    n_queries, n_trees = query.shape
+    chex.assert_shape([leaf, share], (n_trees, None))
+    chex.assert_equal_shape([leaf, share])
+    chex.assert_type([query, leaf, share], [jnp.int32, jnp.int32, jnp.float32])
+
     def add(total, tree):
         mine, theirs, share = tree
         same = mine[:, None] == theirs[None, :]
         return total + jnp.where(same, share, jnp.float32(0)), None
 
-    total = jnp.zeros((len(query), leaf.shape[1]), jnp.float32)
+    total = jnp.zeros((n_queries, leaf.shape[1]), jnp.float32)
     total = lax.scan(add, total, (query.T, leaf, share))[0]
     # top_k puts the lower index first among equals.
     weight, row = lax.top_k(total, k)
@@ -147,6 +161,10 @@ def neighbors(
 def _out_of_bag_ranks(
     forest: ReadyForest, features: Array, drawn: Array, *, n_labels: int, aggregation: str
 ) -> Array:
+    n_trees = len(forest.leaf_slot)
+    chex.assert_shape(drawn, (len(features), n_trees))
+    chex.assert_rank([features, forest.leaf_value], 2)
+    chex.assert_type([features, drawn, forest.leaf_value], [jnp.float32, jnp.int32, jnp.int32])
     leaf = find_leaves(forest.tests, features, forest_depth(forest))
 
     def add(total, tree):

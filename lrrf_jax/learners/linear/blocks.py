@@ -1,5 +1,6 @@
 """Rows in blocks for the fits of linear learners, and sums over them in a fixed order."""
 
+import chex
 import jax.numpy as jnp
 import numpy as np
 
@@ -27,6 +28,18 @@ def row_weights(table: TrainingTable) -> NDArray:  # float32 (n_samples,), of me
     if table.weight is None:
         return np.ones(len(table.features), np.float32)
     return table.weight.astype(np.float32)
+
+
+def assert_blocks(
+    columns: Array,  # float32 (n_blocks, block_rows, n_columns)
+    sign: Array,  # int8 (n_blocks, block_rows, n_pairs)
+    row_weight: Array,  # float32 (n_blocks, block_rows)
+) -> None:
+    """Check, as a program is traced, that rows are cut into the same blocks everywhere."""
+    chex.assert_rank([columns, sign], 3)
+    chex.assert_equal_shape_prefix([columns, sign, row_weight], 2)
+    chex.assert_rank(row_weight, 2)
+    chex.assert_type([columns, sign, row_weight], [jnp.float32, jnp.int8, jnp.float32])
 
 
 def outer_sum(

@@ -2,6 +2,7 @@
 
 import functools
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -12,6 +13,15 @@ from lrrf_jax._xla import COMPILER_OPTIONS
 from lrrf_jax.learners.batching import map_tiles
 from lrrf_jax.learners.linear.params import LinearParams, scaled
 from lrrf_jax.rankings.permutations import rank_scores
+
+
+def assert_applies(params: LinearParams, features: Array) -> None:
+    """Check, as a program is traced, that the linear functions are of these features."""
+    n_features, n_outputs = params.weight.shape
+    chex.assert_shape([features], [(None, n_features)])
+    chex.assert_shape([params.centre, params.scale], (n_features,))
+    chex.assert_shape(params.intercept, (n_outputs,))
+    chex.assert_type([features, *params], jnp.float32)
 
 
 def linear_outputs(
@@ -52,6 +62,7 @@ def utility_rows(
     of_ranks: bool,
 ) -> Array:  # int32 or float32 (n_samples, n_labels)
     """Rank the labels of each row by their linear utilities, or give the utilities."""
+    assert_applies(params, features)
 
     def rows(block: Array) -> Array:
         utility = linear_outputs(params, block)

@@ -4,6 +4,7 @@ import functools
 from collections.abc import Callable
 from typing import NamedTuple
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -81,6 +82,11 @@ def score_neighborhoods(
     ``by_share``: a ranking counts by the share of labels that it ranks.
     """
     n_queries, width = row.shape
+    n_rows, n_labels = positions.shape
+    chex.assert_shape([weight, overall, distance], [(n_rows,), (n_labels,), (n_queries, width)])
+    chex.assert_rank([k, prior], 0)
+    chex.assert_type([positions, weight, overall, distance], jnp.float32)
+    chex.assert_type(row, jnp.int32)
     tile = min(n_queries, _TILE)
     n_tiles = -(-n_queries // tile)
     reliability = jnp.ones(len(positions), jnp.float32)

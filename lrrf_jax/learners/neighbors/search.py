@@ -9,6 +9,7 @@ where a row outside of the chosen blocks might be as near, a tile is searched in
 import functools
 from typing import NamedTuple
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -83,11 +84,18 @@ def nearest(
 
     Costs O(n_samples n_train n_features), and the memory of distances from 32 rows.
     """
-    n_rows = len(features)
-    width = table.blocks.shape[1]
+    n_rows, n_features = features.shape
+    n_blocks, width, _ = table.blocks.shape
+    chex.assert_shape(table.blocks, (None, width, _BLOCK))
+    chex.assert_shape(table.factor, (_BLOCK, width + 1, n_blocks))
+    chex.assert_shape([table.centre, table.largest], [(width,), ()])
+    chex.assert_shape(table.fold, (n_blocks, _BLOCK))
+    chex.assert_type([features, *table], [jnp.float32] * 5 + [jnp.int32])
+    if fold is not None:
+        chex.assert_shape(fold, (n_rows,))
     n_tiles = -(-n_rows // _TILE)
     padding = n_tiles * _TILE - n_rows
-    rows = jnp.pad(features, ((0, padding), (0, width - features.shape[1])))
+    rows = jnp.pad(features, ((0, padding), (0, width - n_features)))
     folds = None if fold is None else jnp.pad(fold, (0, padding)).reshape(n_tiles, _TILE)
     tiles = rows.reshape(n_tiles, _TILE, width), folds
     if len(table.blocks) <= k + _SPARE:
