@@ -8,10 +8,11 @@ from lrrf_jax import load, metrics
 from lrrf_jax._validation import InputError, ModelFileError
 from lrrf_jax.learners import MallowsNeighborsLabelRanker
 from lrrf_jax.learners.neighbors.choice import CANDIDATES
-from lrrf_jax.learners.neighbors.scores import neighbor_weights, score_neighborhoods
+from lrrf_jax.learners.neighbors.scores import neighbor_weights
 from lrrf_jax.learners.neighbors.search import nearest, neighbor_table
 from lrrf_jax.rankings import mallows
 from tests.learners import neighbor_golden as golden
+from tests.tracing import traces
 
 
 def by_sorting(train, rows, k, fold=None, row_fold=None):
@@ -251,8 +252,10 @@ def test_folds_of_a_cross_validation_share_their_programs():
     X, y = ranked_table()
     rows = X[:5]
     MallowsNeighborsLabelRanker(random_state=0).fit(X, y).predict(rows)
-    before = score_neighborhoods._cache_size(), nearest._cache_size()
-    for cut in (1, 2, 3):
-        MallowsNeighborsLabelRanker(random_state=cut).fit(X[cut:], y[cut:]).predict(rows)
-    after = score_neighborhoods._cache_size(), nearest._cache_size()
-    assert before == after
+    with traces() as seen:
+        for cut in (1, 2, 3):
+            MallowsNeighborsLabelRanker(random_state=cut).fit(X[cut:], y[cut:]).predict(rows)
+    assert not {"score_neighborhoods", "nearest"} & set(seen)
+    with traces() as seen:
+        MallowsNeighborsLabelRanker(random_state=0).fit(X[:, :1], y).predict(rows[:, :1])
+    assert {"score_neighborhoods", "nearest"} & set(seen)
