@@ -226,16 +226,7 @@ class RandomForestLabelRanker(ForestLabelRanker):
         last = self._last_fit_for("neighbors", "Fit the forest in this process.")
         require_integer(k, "k", 1)
         with our_settings():
-            return views.neighbors(
-                features,
-                int(k),
-                jax.random.key(last.seed, impl="threefry2x32"),
-                self._ready_forests().on_one(),
-                last.features,
-                last.weight,
-                last.row,
-                self.config_.bootstrap,
-            )
+            return views.neighbors(features, int(k), self._ready_forests().on_one(), last)
 
     _extra_types: ClassVar[dict[str, Any]] = {
         "aggregation": Annotated[str, OneOf(AGGREGATIONS)],

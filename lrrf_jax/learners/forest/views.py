@@ -19,6 +19,7 @@ from lrrf_jax._xla import COMPILER_OPTIONS, bucket_size, take
 from lrrf_jax.learners._table import TrainingTable
 from lrrf_jax.learners.batching import map_rows, map_tiles
 from lrrf_jax.learners.forest.aggregation import ranks_of_sums
+from lrrf_jax.learners.forest.warm_start import LastFit
 from lrrf_jax.trees.draws import keys_of_trees, row_counts
 from lrrf_jax.trees.forest import Forest
 from lrrf_jax.trees.inference import ReadyForest, forest_depth, make_ready
@@ -119,22 +120,16 @@ def _heaviest(
 
 
 def neighbors(
-    features: NDArray,
-    k: int,
-    key: Array,
-    forest: ReadyForest,
-    training_features: NDArray,
-    training_weight: NDArray | None,
-    training_rows: NDArray,
-    bootstrap: bool,
-) -> tuple[NDArray, NDArray]:
+    features: NDArray, k: int, forest: ReadyForest, last: LastFit
+) -> tuple[NDArray, NDArray]:  # int64 (n_samples, k), float32 (n_samples, k)
     """Find the training rows of most weight in the leaves of each row."""
-    n_training, n_trees = len(training_features), forest.leaf_slot.shape[0]
+    n_training, n_trees = len(last.features), forest.leaf_slot.shape[0]
+    key = jax.random.key(last.seed, impl="threefry2x32")
     # Rows of one unsplit node may have different leaf numbers; they share a slot.
-    slot = slots(training_features, forest)
-    weight = bootstrap_table(key, n_training, n_trees, bootstrap).astype(np.float64)
-    if training_weight is not None:
-        weight = weight * training_weight[:, None]
+    slot = slots(last.features, forest)
+    weight = bootstrap_table(key, n_training, n_trees, last.config.bootstrap).astype(np.float64)
+    if last.weight is not None:
+        weight = weight * last.weight[:, None]
     of_slot = np.bincount(slot.ravel(), weight.ravel(), len(forest.leaf_value))
     share = weight / np.maximum(of_slot[slot], np.finfo(np.float64).tiny) / n_trees
     training_slot = np.where(weight > 0, slot, -1).astype(np.int32)
@@ -150,7 +145,7 @@ def neighbors(
         block = np.pad(block, ((0, _QUERIES_A_CALL - used), (0, 0)), constant_values=-2)
         found, value = jax.device_get(_heaviest(block, *tables, k=width))
         found, value = found[:used], value[:used]
-        rows[start : start + used, :width] = np.where(found >= 0, training_rows[found], -1)
+        rows[start : start + used, :width] = np.where(found >= 0, last.row[found], -1)
         weights[start : start + used, :width] = value
     return rows, weights
 
