@@ -119,7 +119,7 @@ def training_table(
     kept = informative if weight is None else informative & (weight > 0)
     if not kept.any():
         raise InputError(
-            "y must prefer one label to another in one row at least; every row ranks fewer than "
+            "y must prefer one label to another in at least one row; every row ranks fewer than "
             'two labels. For top-k lists say missing="last".'
         )
     if missing == "last":
@@ -187,7 +187,7 @@ def _require_every_label(positions: NDArray, labels: list[str]) -> None:
     if absent.any():
         first = labels[int(np.argmax(absent))]
         raise InputError(
-            f"y must rank every label in one row at least; label '{first}' is missing in all "
+            f"y must rank every label in at least one row; label '{first}' is missing in all "
             f"{len(positions)} rows ({absent.sum()} of {len(labels)} labels are). "
             "Leave that column out."
         )

@@ -1,4 +1,4 @@
-"""CC: constraint classification, one linear utility a label, learnt by a perceptron.
+"""CC: constraint classification, one linear utility per label, learnt by a perceptron.
 
 Har-Peled, Roth, Zimak, "Constraint classification for multiclass classification and ranking",
 NIPS 2002. A pair (a before b) of a row x is the constraint (w_a - w_b) x > 0. The bound on the
@@ -25,13 +25,13 @@ from lrrf_jax.learners.linear.ranker import UtilityLabelRanker
 from lrrf_jax.learners.persistence.schema import Range
 from lrrf_jax.learners.persistence.stored import PlainConfig
 
-_MOST_EPOCHS = 2**15 - 1  # mistakes of a pair are counted in int16
+_MAX_EPOCHS = 2**15 - 1  # mistakes of a pair are counted in int16
 
 
 def rounds_of_pairs(n_labels: int) -> NDArray:  # int32 (n_rounds, n_labels)
-    """Schedule all pairs of labels as a round-robin tournament: each label's partner a round.
+    """Schedule all pairs of labels as a round-robin tournament: each label's partner in each round.
 
-    The pairs of a round share no label, so a perceptron that sees them one after the other, and
+    The pairs of a round share no label, so a perceptron that sees them one after another, and
     one that sees them at once, make the same steps. A label without a partner has itself.
 
     >>> rounds_of_pairs(4).tolist()
@@ -56,7 +56,7 @@ def constraints(
     *,
     pairs: str,
 ) -> Array:  # int8 (..., n_rounds, n_labels)
-    """Tell, each round, who of a label and its partner comes first: +1 the label; 0 no constraint.
+    """Tell for each round which comes first, a label (+1) or its partner (-1); 0: no constraint.
 
     "adjacent" keeps the pairs with no ranked label between them, which imply the others.
     """
@@ -99,7 +99,7 @@ def fit_perceptron(
     """Show all rows, shuffled, again and again, until no pair is out of order.
 
     A row's weights change by multiples of the row, so within a row the pairs are seen one after
-    the other in terms of the utilities alone, O(n_columns n_labels + n_pairs) a row.
+    another in terms of the utilities alone, O(n_columns n_labels + n_pairs) per row.
     """
     n_rows, n_rounds, n_labels = sign.shape
     chex.assert_shape([columns, row_weight], [(n_rows, None), (n_rows,)])
@@ -192,8 +192,8 @@ def fit_cc(
         sign,
         row_weight,
         np.int32(epochs),
-        np.int16(min(alpha, _MOST_EPOCHS)),
-        bounded=epochs > alpha,  # a pair makes one mistake an epoch at most
+        np.int16(min(alpha, _MAX_EPOCHS)),
+        bounded=epochs > alpha,  # a pair makes at most one mistake per epoch
     )
     models = np.asarray(end.mean if average else end.weight).T
     return params_of(scaling, models), int(end.n_epochs), int(end.n_wrong)
@@ -230,11 +230,11 @@ class ConstraintClassificationLabelRanker(UtilityLabelRanker):
 
     Notes
     -----
-    The pairs of a row are shown one after the other, in the order of a round-robin tournament. A
+    The pairs of a row are shown one after another, in the order of a round-robin tournament. A
     row of weight w, of weights of mean 1, moves the weights of the labels w times as far, and
     counts w times in their mean, which is close to, but not the same as, w copies. Features have
     unit variance, or unit mean square without an intercept, and must not be missing. Fit costs
-    O(epochs n_samples (n_features n_labels + n_labels^2)), predict O(n_features n_labels) a row.
+    O(epochs n_samples (n_features n_labels + n_labels^2)), predict O(n_features n_labels) per row.
 
     Examples
     --------

@@ -9,7 +9,7 @@ from lrrf_jax._typing import Array, NDArray
 from lrrf_jax._validation import InputError
 from lrrf_jax._xla import bucket_size
 from lrrf_jax.learners._table import TrainingTable
-from lrrf_jax.learners.neighbors.params import MOST_PRIOR, NeighborConfig
+from lrrf_jax.learners.neighbors.params import MAX_PRIOR, NeighborConfig
 from lrrf_jax.learners.neighbors.ranker import NeighborsLabelRanker
 from lrrf_jax.learners.neighbors.scores import Model, Neighborhood
 from lrrf_jax.rankings import plackett_luce
@@ -53,8 +53,8 @@ class PlackettLuceNeighborsLabelRanker(NeighborsLabelRanker):
     Cheng, Dembczynski and Hüllermeier 2010; they use no prior. Distances are Euclidean, in
     float32, and exact; of equally near rows the first in training counts. ``n_neighbors`` counts
     rows, whatever they weigh; among them a row of weight w, of weights of mean 1, counts as w rows
-    beside the prior. Partial rankings count as they are. Scores are the strengths: a label's chance
-    to be the best.
+    besides the prior. Partial rankings count as they are. Scores are the strengths: the chance of
+    each label to be the best.
 
     Fitting an int costs one fit to all rankings; predicting, and "auto", O(n_train n_features) a
     row, and up to 1,000 iterations of O(n_neighbors n_labels^2).
@@ -74,7 +74,7 @@ class PlackettLuceNeighborsLabelRanker(NeighborsLabelRanker):
 
     def _settings(self) -> NeighborConfig:
         number = isinstance(self.prior, numbers.Real) and not isinstance(self.prior, bool)
-        if not number or not 0 <= self.prior <= MOST_PRIOR:
+        if not number or not 0 <= self.prior <= MAX_PRIOR:
             raise InputError(f"prior must be a finite number, 0 or more; it is {self.prior!r}.")
         return dataclasses.replace(super()._settings(), prior=float(self.prior))
 

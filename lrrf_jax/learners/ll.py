@@ -1,4 +1,4 @@
-"""LL: log-linear models for label ranking, one linear utility a label.
+"""LL: log-linear models for label ranking, one linear utility per label.
 
 Dekel, Manning, Singer, "Log-linear models for label ranking", NIPS 2003, with the decomposition
 of a ranking into its edges: each pair of ranked labels is a graph of its own.
@@ -24,7 +24,7 @@ from lrrf_jax.learners.persistence.stored import PlainConfig
 from lrrf_jax.rankings.pairwise import pair_indices, pair_signs
 
 _EXACT = lax.Precision.HIGHEST
-_LEAST_SUM = 1e-12  # keeps the logarithm of a sum finite where no edge contributes
+_MIN_SUM = 1e-12  # keeps the logarithm of a sum finite where no edge contributes
 _MEMORY = 10  # steps that L-BFGS remembers
 
 
@@ -136,7 +136,7 @@ def fit_boost(
 
         zeros = jnp.zeros_like(weight)
         (up, down), _ = lax.scan(add_block, (zeros, zeros), (columns, sign, row_weight))
-        ratio = jnp.log(up + _LEAST_SUM) - jnp.log(down + _LEAST_SUM)
+        ratio = jnp.log(up + _MIN_SUM) - jnp.log(down + _MIN_SUM)
         return weight + ratio / jnp.maximum(2 * reach, jnp.finfo(jnp.float32).tiny)
 
     return lax.fori_loop(0, n_rounds, update, start)
@@ -192,8 +192,8 @@ class LogLinearLabelRanker(UtilityLabelRanker):
     Notes
     -----
     A whole weight is as good as copies of its row, but for rounding. Features must not be missing.
-    Fit costs O(n_samples (n_features n_labels + n_pairs)) a step and
-    takes no random numbers; predict O(n_features n_labels) a row.
+    Fit costs O(n_samples (n_features n_labels + n_pairs)) per step and
+    takes no random numbers; predict O(n_features n_labels) per row.
 
     Examples
     --------

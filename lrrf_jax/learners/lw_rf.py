@@ -17,7 +17,7 @@ class LabelwiseForestLabelRanker(ForestLabelRanker):
     The trees are grown on all labels together, where the literature has a forest for each label.
     Of a partial ranking each ranked label counts as what is expected of it in the complete one
     (generalised Borda); labels that are missing do not take part in the splits. A whole weight is
-    as good as copies of its row with ``bootstrap=False``, the least sizes 2 and 1, and every
+    as good as copies of its row with ``bootstrap=False``, the minimum sizes 2 and 1, and every
     midpoint a threshold.
     """
 

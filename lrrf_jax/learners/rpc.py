@@ -32,9 +32,9 @@ VOTINGS = ("soft", "binary")
 CERTAIN = 40.0
 # The step solves with this share of the diagonal added. It bends the path, not the optimum, and
 # keeps the factorisation possible in float32 where features are collinear.
-_LEAST_DAMPING = 1e-5
+_MIN_DAMPING = 1e-5
 _REJECTED_DAMPING = 1e-3
-# A pair is done when a step promises less than this, in nats a row. Where the classes can be
+# A pair is done when a step promises less than this, in nats per row. Where the classes can be
 # separated the optimum is at infinity: the probabilities then end about 1e-7 from certainty.
 _TOLERANCE = 1e-7
 _CURVATURES = 2**24  # floats that the matrices of the pairs in work may take
@@ -110,15 +110,15 @@ def fit_pairs(
     def step(state: tuple[Array, _Fit, Array, Array]) -> tuple[Array, _Fit, Array, Array]:
         n_steps, fit, damping, active = state
         diagonal = jnp.diagonal(fit.curvature, axis1=1, axis2=2)
-        least = 1e-12 * jnp.maximum(total, 1.0)[:, None]  # for a column that is 0 in every row
-        added = damping[:, None] * diagonal + least
+        floor = 1e-12 * jnp.maximum(total, 1.0)[:, None]  # for a column that is 0 in every row
+        added = damping[:, None] * diagonal + floor
         matrix = fit.curvature + added[:, :, None] * jnp.eye(n_columns)
         factor = jnp.linalg.cholesky(matrix)
         move = jax.vmap(_solve)(factor, -fit.gradient)
         promised = -0.5 * jnp.sum(fit.gradient * move, axis=1)
         tried = evaluate(fit.weight + jnp.where(active[:, None], move, 0))
         better = active & (tried.loss <= fit.loss)  # false for NaN
-        eased = jnp.maximum(damping / 10, _LEAST_DAMPING)
+        eased = jnp.maximum(damping / 10, _MIN_DAMPING)
         raised = jnp.maximum(damping * 10, _REJECTED_DAMPING)
         fit = jax.tree.map(lambda new, old: jnp.where(_along(better, new), new, old), tried, fit)
         active = active & ~(promised <= _TOLERANCE * total)
@@ -129,7 +129,7 @@ def fit_pairs(
 
     n_pairs = sign.shape[-1]
     first = evaluate(jnp.zeros((n_pairs, n_columns), jnp.float32))
-    damping = jnp.full(n_pairs, _LEAST_DAMPING, jnp.float32)
+    damping = jnp.full(n_pairs, _MIN_DAMPING, jnp.float32)
     wins = jnp.any((known > 0) & (sign > 0), (0, 1))
     losses = jnp.any((known > 0) & (sign < 0), (0, 1))
     contested = wins & losses
@@ -190,7 +190,7 @@ def rpc_votes(params: LinearParams, features: Array, *, voting: str) -> Array:
         return votes + to_first[:, None] * one + to_second[:, None] * other, None
 
     start = jnp.zeros((len(features), n_labels), jnp.float32)
-    # One pair after the other: the order of the sum must not depend on the number of rows.
+    # One pair after another: the order of the sum must not depend on the number of rows.
     votes, _ = lax.scan(add, start, (for_first, for_second, first, second))
     return votes
 
@@ -242,10 +242,10 @@ class PairwiseComparisonLabelRanker(LinearLabelRanker):
 
     Notes
     -----
-    Weights have mean 1 beside the ridge: whole weights of mean w are as good as copies with w times
-    the ridge. A pair that no row ranks is a tie, 0.5 for both; a pair that all rows rank alike is
-    certain. Features must not be missing. Fit costs O(n_samples n_pairs n_features^2) a step and
-    takes no random numbers; predict O(n_features n_pairs) a row.
+    Weights have mean 1 next to the ridge: whole weights of mean w are as good as copies with w
+    times the ridge. A pair that no row ranks is a tie, 0.5 for both; a pair that all rows rank alike is
+    certain. Features must not be missing. Fit costs O(n_samples n_pairs n_features^2) per step and
+    takes no random numbers; predict O(n_features n_pairs) per row.
 
     Examples
     --------

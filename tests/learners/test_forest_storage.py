@@ -95,8 +95,8 @@ def test_a_small_file_of_deep_trees_is_refused_before_it_is_laid_out(monkeypatch
     tracemalloc.stop()
     assert peak < 2 * size < 2**21
     # The most that is laid out, at a scale that costs no gigabyte.
-    assert 1000 * 2**16 < forests.MOST_PLACES < 2000 * 2**16
-    monkeypatch.setattr(forests, "MOST_PLACES", 2**16)
+    assert 1000 * 2**16 < forests.MAX_PLACES < 2000 * 2**16
+    monkeypatch.setattr(forests, "MAX_PLACES", 2**16)
     assert unpack_forest(chains(1, 16), 1).depth == 16
     with pytest.raises(Unfit, match="2 trees of depth 16 with 66 nodes"):
         unpack_forest(chains(2, 16), 2)

@@ -46,7 +46,7 @@ class Checkpoint:
     folder : str or path-like
         Made where it is not there.
     fit : dict of str to int, str, float or bool
-        What the trees depend on, beside their numbers.
+        What the trees depend on, besides their numbers.
     n_features : int
     together : bool
     """

@@ -26,7 +26,7 @@ from lrrf_jax.trees.forest import Forest, is_split
 _MEMORY_BUDGET = 2**30
 
 
-Importances = Annotated[AnyArray, Stored("float32", "n_features", least=0)]
+Importances = Annotated[AnyArray, Stored("float32", "n_features", minimum=0)]
 
 
 class ForestParams(NamedTuple):
@@ -110,7 +110,7 @@ def _grow(
 
 
 def describe_fit(key: Array, table: TrainingTable, config: ForestConfig) -> dict[str, Any]:
-    """Name all that trees depend on beside their numbers; JSON can hold it."""
+    """Name all that trees depend on besides their numbers; JSON can hold it."""
     settings = dataclasses.asdict(config)
     del settings["n_trees"]
     return {

@@ -28,7 +28,7 @@ from lrrf_jax.trees.forest import Forest
 from lrrf_jax.trees.inference import make_ready
 
 _VOTE_SCALE = 64  # votes of partial rankings are fractions; sums of integers are exact
-_MOST_WEIGHT = 2**22  # of a leaf: sums of weights and votes are exact in float32
+_MAX_WEIGHT = 2**22  # of a leaf: sums of weights and votes are exact in float32
 
 
 class MallowsLeavesLabelRanker(TreeLabelRanker):
@@ -87,7 +87,7 @@ def _leaf_centres(
         # Sums are those of a leaf, so weights may be the finer the smaller the leaves are.
         in_leaf = np.bincount(slot.ravel(), (weight * table.weight[:, None]).ravel())
         share = max(in_leaf.max(), table.weight.max()) / table.weight.sum()
-        most = int(_MOST_WEIGHT / (2 * n_labels * share))
+        most = int(_MAX_WEIGHT / (2 * n_labels * share))
         weight = weight * integer_weights(table.weight, most)[0][:, None]
     leaf_slot = np.asarray(forest.leaf_slot)
     first_slot = leaf_slot.min(1)

@@ -1,4 +1,4 @@
-"""What a fitted forest tells beside its predictions: leaves, neighbours, out-of-bag rankings."""
+"""What a fitted forest tells besides its predictions: leaves, neighbours, out-of-bag rankings."""
 
 import contextlib
 import functools
@@ -25,7 +25,7 @@ from lrrf_jax.trees.forest import Forest
 from lrrf_jax.trees.inference import ReadyForest, forest_depth, make_ready
 from lrrf_jax.trees.traversal import find_leaves
 
-_QUERIES_A_CALL = 64
+_QUERIES_PER_CALL = 64
 
 
 @contextlib.contextmanager
@@ -139,10 +139,10 @@ def neighbors(
     rows = np.full((len(features), k), -1, np.int64)
     weights = np.zeros((len(features), k), np.float32)
     tables = jax.device_put((training_slot.T, share.T.astype(np.float32)))
-    for start in range(0, len(features), _QUERIES_A_CALL):
-        block = query[start : start + _QUERIES_A_CALL]
+    for start in range(0, len(features), _QUERIES_PER_CALL):
+        block = query[start : start + _QUERIES_PER_CALL]
         used = len(block)
-        block = np.pad(block, ((0, _QUERIES_A_CALL - used), (0, 0)), constant_values=-2)
+        block = np.pad(block, ((0, _QUERIES_PER_CALL - used), (0, 0)), constant_values=-2)
         found, value = jax.device_get(_heaviest(block, *tables, k=width))
         found, value = found[:used], value[:used]
         rows[start : start + used, :width] = np.where(found >= 0, last.row[found], -1)

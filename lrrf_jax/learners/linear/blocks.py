@@ -48,6 +48,6 @@ def outer_sum(
 ) -> Array:  # float32 (n_left, n_right)
     """Compute ``left.T @ right``, in an order that does not depend on the number of threads.
 
-    Eigen cuts a long sum into one part a thread. For few columns this is as fast.
+    Eigen cuts a long sum into one part per thread. For few columns this is as fast.
     """
     return jnp.sum(left[:, :, None] * right[:, None, :], axis=0)

@@ -10,10 +10,10 @@ from lrrf_jax.learners.batching import TILE
 from lrrf_jax.learners.persistence.schema import Stored
 
 # A spread below this share of the mean is what rounding to float32 leaves of a constant.
-_LEAST_SPREAD = 1e-6
+_MIN_SPREAD = 1e-6
 # Values this many spreads from the mean are cut off: sums of products then stay finite.
 _FARTHEST = 1e9
-_LEAST_SCALE = float(np.finfo(np.float32).tiny)
+_MIN_SCALE = float(np.finfo(np.float32).tiny)
 _LARGEST = float(np.finfo(np.float32).max)
 
 
@@ -21,7 +21,7 @@ class LinearParams(NamedTuple):
     """Linear functions of scaled features: ``(x - centre) * scale @ weight + intercept``."""
 
     centre: Annotated[AnyArray, Stored("float32", "n_features")]
-    scale: Annotated[AnyArray, Stored("float32", "n_features", least=_LEAST_SCALE)]
+    scale: Annotated[AnyArray, Stored("float32", "n_features", minimum=_MIN_SCALE)]
     weight: Annotated[AnyArray, Stored("float32", "n_features", "n_outputs")]
     intercept: Annotated[AnyArray, Stored("float32", "n_outputs")]
 
@@ -48,9 +48,9 @@ def scaling_of(
     mean = _weighted_sum(share, features, np.zeros(features.shape[1]), power=1)
     centre = mean.astype(np.float32) if centred else np.zeros(features.shape[1], np.float32)
     spread = np.sqrt(_weighted_sum(share, features, centre.astype(np.float64), power=2))
-    spread = np.maximum(spread, _LEAST_SPREAD * np.abs(centre))
+    spread = np.maximum(spread, _MIN_SPREAD * np.abs(centre))
     # A factor, not a divisor: XLA divides by a row and by many equal rows to different last bits.
-    smallest, greatest = _LEAST_SCALE, _LARGEST / 4
+    smallest, greatest = _MIN_SCALE, _LARGEST / 4
     factor = 1 / np.where(spread < 1 / greatest, 1, spread)
     return Scaling(centre, np.clip(factor, smallest, greatest).astype(np.float32))
 

@@ -14,7 +14,7 @@ from lrrf_jax.rankings.permutations import rank_scores
 
 CANDIDATES = (5, 10, 15, 20)  # Cheng, Hühn and Hüllermeier 2009
 N_FOLDS = 10
-MOST_HELD_OUT = 4096  # rows that tell the candidates apart: a standard error of .005 in tau
+MAX_HELD_OUT = 4096  # rows that tell the candidates apart: a standard error of .005 in tau
 
 
 def choose_n_neighbors(
@@ -23,7 +23,7 @@ def choose_n_neighbors(
     """Choose among `CANDIDATES` by the mean tau over the known pairs of held-out rows.
 
     The neighbours of a row are found once, for the largest candidate, among the rows of the other
-    of ten folds; at most `MOST_HELD_OUT` rows, drawn at random, are held out. The smaller of equal
+    of ten folds; at most `MAX_HELD_OUT` rows, drawn at random, are held out. The smaller of equal
     candidates wins.
     """
     n_rows = len(params.features)
@@ -33,7 +33,7 @@ def choose_n_neighbors(
     order = generator.permutation(n_rows)
     fold = np.empty(n_rows, np.int32)
     fold[order] = np.arange(n_rows) % min(N_FOLDS, n_rows)
-    held_out = np.sort(order[:MOST_HELD_OUT])
+    held_out = np.sort(order[:MAX_HELD_OUT])
     padding = bucket_size(len(held_out)) - len(held_out)
     rows = np.pad(held_out, (0, padding))
     k = max(CANDIDATES)

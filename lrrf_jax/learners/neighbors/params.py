@@ -10,8 +10,8 @@ from lrrf_jax.learners.persistence.schema import OneOf, Range, Stored
 from lrrf_jax.rankings.permutations import places
 
 WEIGHTS = ("uniform", "dudani", "distance")
-MOST_NEIGHBORS = 2**31 - 1
-MOST_PRIOR = float(np.finfo(np.float32).max)
+MAX_NEIGHBORS = 2**31 - 1
+MAX_PRIOR = float(np.finfo(np.float32).max)
 _TINY = 2.0**-149
 _FARTHEST = np.float32(1e15)
 
@@ -22,22 +22,22 @@ class NeighborParams(NamedTuple):
     features: Annotated[AnyArray, Stored("float32", "n_samples", "n_features")]  # scaled
     # NaN: missing.
     positions: Annotated[AnyArray, Stored("float32", "n_samples", "n_labels", missing=True)]
-    weight: Annotated[AnyArray, Stored("float32", "n_samples", least=_TINY)]  # of mean 1
+    weight: Annotated[AnyArray, Stored("float32", "n_samples", minimum=_TINY)]  # of mean 1
     # Of all training rankings; larger is better.
     overall: Annotated[AnyArray, Stored("float32", "n_labels")]
     mean: Annotated[AnyArray, Stored("float32", "n_features")]  # taken off the features
-    deviation: Annotated[AnyArray, Stored("float32", "n_features", least=_TINY)]  # divided by
+    deviation: Annotated[AnyArray, Stored("float32", "n_features", minimum=_TINY)]  # divided by
 
 
 @dataclasses.dataclass(frozen=True)
 class NeighborConfig:
     """Settings of a fitted learner."""
 
-    n_neighbors: Annotated[int, Range(1, MOST_NEIGHBORS)]
+    n_neighbors: Annotated[int, Range(1, MAX_NEIGHBORS)]
     width: Annotated[int, Range(1)]  # neighbours that are searched for, as many or more
     weights: Annotated[str, OneOf(WEIGHTS)]
     scale: bool
-    prior: Annotated[float, Range(0, MOST_PRIOR)] = 0.0
+    prior: Annotated[float, Range(0, MAX_PRIOR)] = 0.0
 
 
 def scaled(features: NDArray, mean: NDArray, deviation: NDArray) -> NDArray:

@@ -12,7 +12,7 @@ from lrrf_jax.learners._table import TableShape, TrainingTable
 from lrrf_jax.learners.base import LabelRanker
 from lrrf_jax.learners.neighbors.choice import CANDIDATES, choose_n_neighbors
 from lrrf_jax.learners.neighbors.params import (
-    MOST_NEIGHBORS,
+    MAX_NEIGHBORS,
     WEIGHTS,
     NeighborConfig,
     NeighborParams,
@@ -83,7 +83,7 @@ class NeighborsLabelRanker(LabelRanker):
                 raise InputError(
                     f"n_neighbors must be 'auto' or a whole number; it is {self.n_neighbors!r}."
                 )
-            require_integer(self.n_neighbors, "n_neighbors", 1, MOST_NEIGHBORS)
+            require_integer(self.n_neighbors, "n_neighbors", 1, MAX_NEIGHBORS)
         require_choice(self.weights, "weights", WEIGHTS)
         require_choice(self.scale, "scale", (False, True))
         n_neighbors = 0 if self.n_neighbors == "auto" else int(self.n_neighbors)

@@ -48,7 +48,7 @@ def neighbor_table(
 ) -> NeighborTable:
     """Lay training rows out; tables of like size have one shape, so that they share programs.
 
-    There is room for ``room`` rows at least, for a search of as many neighbours.
+    There is room for at least ``room`` rows, for a search of as many neighbours.
     """
     n_rows, n_features = features.shape
     n_blocks = bucket_size(-(-max(n_rows, room) // _BLOCK), least=4)
@@ -125,10 +125,10 @@ def _among_all(
 def _among_chosen(
     table: NeighborTable, rows: Array, fold: Array | None, *, k: int
 ) -> tuple[Array, Array, Array]:  # as `_among_all`; bool (), whether it is proved to be the same
-    least, square_sum = _least_of_blocks(table, rows, fold)
-    chosen = jnp.sort(lax.top_k(-least, k + _SPARE)[1], axis=1)  # lower places: lower rows
+    smallest, square_sum = _nearest_of_blocks(table, rows, fold)
+    chosen = jnp.sort(lax.top_k(-smallest, k + _SPARE)[1], axis=1)  # lower places: lower rows
     # Read back, since XLA:CPU sorts whole rows where it sees a part of the values of `top_k`.
-    last = jnp.max(jnp.take_along_axis(least, chosen, axis=1), axis=1)
+    last = jnp.max(jnp.take_along_axis(smallest, chosen, axis=1), axis=1)
     square, place = _among(rows, fold, table.blocks[chosen], table.fold[chosen], k)
     row = jnp.take_along_axis(chosen, place // _BLOCK, axis=1) * _BLOCK + place % _BLOCK
     # For sums of width + 1 products, the centring and the exact distances, each of error
@@ -152,18 +152,18 @@ def _among(
     return -negative, place
 
 
-def _least_of_blocks(
+def _nearest_of_blocks(
     table: NeighborTable, rows: Array, fold: Array | None
 ) -> tuple[Array, Array]:  # float32 (n_tile, n_blocks), float32 (n_tile,)
-    """Return the least square distance to each block, less the square sum of the row."""
+    """Return the smallest square distance to each block, less the square sum of the row."""
     centred = rows - table.centre
     factor = jnp.concatenate([-2 * centred, jnp.ones((len(rows), 1), jnp.float32)], axis=1)
 
-    def compare(row: Array, least: Array) -> Array:
+    def compare(row: Array, smallest: Array) -> Array:
         square = jnp.matmul(factor, table.factor[row], precision=lax.Precision.HIGHEST)
         if fold is not None:
             square = jnp.where(table.fold[:, row] == fold[:, None], jnp.inf, square)
-        return jnp.minimum(least, square)
+        return jnp.minimum(smallest, square)
 
     start = jnp.full((len(rows), len(table.blocks)), jnp.inf, jnp.float32)
     return lax.fori_loop(0, _BLOCK, compare, start), jnp.sum(centred * centred, axis=1)

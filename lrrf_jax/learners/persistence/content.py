@@ -13,7 +13,7 @@ from lrrf_jax.learners.persistence.forests import n_trees_of, pack_forest, requi
 from lrrf_jax.learners.persistence.schema import Sizes, Unfit
 from lrrf_jax.trees.forest import Forest
 
-# What `save` writes beside what the file itself adds.
+# What `save` writes besides what the file itself adds.
 _HEADER: dict[str, Any] = {
     "learner": str,
     "params": dict,

@@ -44,7 +44,7 @@ class StoredModel:
 
     # ------------------------------------------------------------------ what a learner provides
     def _check_params(self, params: Any) -> str | None:
-        """Say what is wrong with parameters that were read from a file, beside their schema."""
+        """Say what is wrong with parameters that were read from a file, besides their schema."""
         return None
 
     @classmethod
