@@ -99,7 +99,7 @@ class RandomForestLabelRanker(ForestLabelRanker):
     verbose: int = 0
 
     # ------------------------------------------------------------------------------- fit
-    def fit(
+    def fit(  # type: ignore[override]
         self,
         X: Any,
         y: Any,
@@ -108,7 +108,6 @@ class RandomForestLabelRanker(ForestLabelRanker):
         feature_names: Any = None,
         labels: Any = None,
         checkpoint: str | os.PathLike[str] | None = None,
-        **options: Any,
     ) -> Self:
         """Learn from rankings.
 
@@ -143,8 +142,14 @@ class RandomForestLabelRanker(ForestLabelRanker):
                 "still to grow must be drawn as if there had been no interruption. Set it to a "
                 "whole number."
             )
-        names = {"feature_names": feature_names, "labels": labels}
-        return super().fit(X, y, sample_weight, **names, checkpoint=checkpoint, **options)
+        return super().fit(
+            X,
+            y,
+            sample_weight,
+            feature_names=feature_names,
+            labels=labels,
+            checkpoint=checkpoint,
+        )
 
     def _check_settings(self, shape: TableShape) -> None:
         super()._check_settings(shape)

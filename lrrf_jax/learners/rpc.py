@@ -243,9 +243,9 @@ class PairwiseComparisonLabelRanker(LinearLabelRanker):
     Notes
     -----
     Weights have mean 1 next to the ridge: whole weights of mean w are as good as copies with w
-    times the ridge. A pair that no row ranks is a tie, 0.5 for both; a pair that all rows rank alike is
-    certain. Features must not be missing. Fit costs O(n_samples n_pairs n_features^2) per step and
-    takes no random numbers; predict O(n_features n_pairs) per row.
+    times the ridge. A pair that no row ranks is a tie, 0.5 for both; a pair that all rows rank
+    alike is certain. Features must not be missing. Fit costs O(n_samples n_pairs n_features^2) per
+    step and takes no random numbers; predict O(n_features n_pairs) per row.
 
     Examples
     --------
