@@ -45,9 +45,12 @@ class Parametrised:
             if name in known["Parameters"]
         }
         lead = sections.pop("")
-        listed = {title: "\n".join(entries.values()) for title, entries in known.items()}
-        parts = [f"{title}\n{'-' * len(title)}\n{body}" for title, body in listed.items() if body]
-        parts += [f"{title}\n{'-' * len(title)}\n{body}" for title, body in sections.items()]
+        merged = {title: "\n".join(entries.values()) for title, entries in known.items()}
+        parts = [
+            f"{title}\n{'-' * len(title)}\n{body}"
+            for title, body in (merged | sections).items()
+            if body
+        ]
         cls.__doc__ = "\n\n".join(filter(None, [lead, *parts])) + "\n"
 
 
