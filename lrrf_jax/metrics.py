@@ -35,7 +35,7 @@ from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError
 from lrrf_jax.rankings import distances
 from lrrf_jax.rankings.permutations import places
-from lrrf_jax.rankings.validation import number_table, require_rows
+from lrrf_jax.rankings.validation import number_table, require_positions, require_rows
 
 __all__ = [
     "footrule_distance",
@@ -266,13 +266,7 @@ def _checked_rankings(y_true: Any, y_pred: Any) -> tuple[NDArray, NDArray]:
     if len(truth) == 0:
         raise InputError("y_true must have one row at least; it has none.")
     n_labels = truth.shape[1]
-    # Scores instead of positions would be read upside down: the range tells most of them.
-    require_rows(
-        (np.isnan(truth) | ((truth >= 1) & (truth <= n_labels))).all(axis=1),
-        truth,
-        f"y_true must hold positions from 1 to {n_labels}, or NaN where unknown",
-        "Convert scores with `rankings_from_scores`; close gaps with `densify`.",
-    )
+    require_positions(truth, "y_true")
     require_rows(
         ((prediction >= 1) & (prediction <= n_labels)).all(axis=1),
         prediction,

@@ -101,7 +101,7 @@ def as_score_table(table: Any, missing: str = "raise", decimals: int | None = No
             f"table must hold finite scores; {scores.methods[column]!r} on "
             f"{scores.datasets[row]!r} is {values[row, column]}."
         )
-    known = ~np.isnan(values).any(1)
+    known = np.all(~np.isnan(values), axis=1)
     if missing == "raise" and not known.all():
         row, column = np.argwhere(np.isnan(values))[0]
         raise InputError(

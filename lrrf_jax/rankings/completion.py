@@ -3,11 +3,14 @@
 import jax
 import jax.numpy as jnp
 
-from lrrf_jax._typing import Array
+from lrrf_jax._typing import Array, jit
 from lrrf_jax.rankings.permutations import places, rank_scores, take_in_order
 
+# Reversals up to here, the fewest so far, the slot where they were.
+_Slots = tuple[Array, Array, Array]
 
-@jax.jit
+
+@jit
 def most_probable_extension(
     positions: Array,  # float32 (..., n_labels), NaN: missing
     centre: Array,  # int or float (..., n_labels), each row a permutation of 1..n_labels
@@ -42,7 +45,7 @@ def most_probable_extension(
     centre_at_place = take_in_order(centre, place)
 
     # Going one slot on, past the label at this place, reverses one preference more or one less.
-    def go_on(state: tuple[Array, Array, Array], place_here: tuple[Array, Array]) -> tuple:
+    def go_on(state: _Slots, place_here: tuple[Array, Array]) -> tuple[_Slots, None]:
         reversals, fewest, slot = state
         index, centre_here = place_here
         step = jnp.sign(centre_here[..., None] - centre)

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from lrrf_jax._typing import Array, NDArray
+from lrrf_jax._typing import Array, NDArray, jit
 from lrrf_jax.rankings.axes import with_leading_axes
 from lrrf_jax.rankings.pairwise import antisymmetric, summable
 from lrrf_jax.rankings.permutations import ordering_from_ranks
@@ -23,7 +23,7 @@ _BLOCK_ROWS = 512
 _SearchState = tuple[Array, Array, Array, Array]
 
 
-@functools.partial(jax.jit, static_argnames="n_labels")
+@functools.partial(jit, static_argnames="n_labels")
 def kemeny_exact(
     preferences: Array,  # float or int (..., n_pairs)
     n_labels: int,
@@ -43,7 +43,7 @@ def kemeny_exact(
     return ranks.reshape(*batch, n_labels)
 
 
-@jax.jit
+@jit
 def kemeny_local_search(
     preferences: Array,  # float or int (..., n_pairs)
     start_ranks: Array,  # int (..., n_labels), 1..n_labels
@@ -73,7 +73,7 @@ def _in_blocks(
     blocks = [
         jnp.pad(array, padding, mode="edge").reshape(n_blocks, _BLOCK_ROWS, -1) for array in arrays
     ]
-    ranks = jax.lax.map(lambda block: rank_block(*block), blocks)
+    ranks: Array = jax.lax.map(lambda block: rank_block(*block), blocks)
     return ranks.reshape(n_blocks * _BLOCK_ROWS, -1)[:n_samples]
 
 
@@ -124,7 +124,8 @@ def _search_block(
     least_gain = zero
     if jnp.issubdtype(matrix.dtype, jnp.floating):
         # Gains below the rounding error of their own sums could be traded for ever.
-        rounding = n_labels * n_labels * float(jnp.finfo(matrix.dtype).eps)
+        eps = float(jnp.finfo(matrix.dtype).eps)  # type: ignore[no-untyped-call]
+        rounding = n_labels * n_labels * eps
         least_gain = rounding * jnp.max(jnp.abs(matrix), axis=(0, 1))
     origin = np.arange(n_labels, dtype=np.int32)[:, None, None]
     target = np.arange(n_labels, dtype=np.int32)[None, :, None]

@@ -1,11 +1,12 @@
 """Preferences between two labels: the pairs (i, j) with i < j, in row-major order."""
 
-import jax
+import math
+
 import jax.numpy as jnp
 import numpy as np
 
 from lrrf_jax._jax_settings import works_with_our_settings
-from lrrf_jax._typing import Array, NDArray
+from lrrf_jax._typing import Array, NDArray, jit
 from lrrf_jax.rankings.axes import with_leading_axes
 
 
@@ -30,13 +31,13 @@ def n_labels_of_pairs(n_pairs: int) -> int:
     >>> n_labels_of_pairs(10)
     5
     """
-    n_labels = (1 + round((1 + 8 * n_pairs) ** 0.5)) // 2
+    n_labels = (1 + math.isqrt(1 + 8 * n_pairs)) // 2
     if n_labels * (n_labels - 1) // 2 != n_pairs:
         raise ValueError(f"{n_pairs} is not the number of pairs of any number of labels")
     return n_labels
 
 
-@jax.jit
+@jit
 def pair_signs(
     positions: Array,  # float32 or int (..., n_labels), NaN: missing
 ) -> Array:  # int8 (..., n_pairs)

@@ -4,13 +4,11 @@ A *ranking* gives the position of each label (1 = best), an *ordering* lists the
 to worst: they are inverse permutations of each other. All functions work on the last axis.
 """
 
-import jax
 import jax.numpy as jnp
-import numpy as np
 
 from lrrf_jax._jax_settings import works_with_our_settings
-from lrrf_jax._typing import Array, NDArray
-from lrrf_jax.rankings.axes import with_leading_axes
+from lrrf_jax._typing import AnyArray, Array, jit
+from lrrf_jax.rankings.axes import namespace_of, with_leading_axes
 
 # Up to this many labels, comparing all pairs beats sorting: on a CPU, XLA vectorises the
 # comparisons over the rows, and sorts each row on its own (60 to 200 times slower at 5 to 16
@@ -18,7 +16,7 @@ from lrrf_jax.rankings.axes import with_leading_axes
 _PAIRWISE_LIMIT = 32
 
 
-@jax.jit
+@jit
 def rank_scores(
     scores: Array,  # float or int (..., n_labels), larger is better
 ) -> Array:  # int32 (..., n_labels), 1..n_labels
@@ -46,7 +44,7 @@ def rank_scores(
     return 1 + jnp.sum(ahead, axis=-1, dtype=jnp.int32)
 
 
-@jax.jit
+@jit
 def take_in_order(
     values: Array,  # (..., n_labels), one value a label
     ranks: Array,  # (..., n_labels), a permutation of 1..n_labels
@@ -62,7 +60,7 @@ def take_in_order(
     return jnp.sum(jnp.where(here, values[..., None, :], zero), axis=-1, dtype=values.dtype)
 
 
-@jax.jit
+@jit
 def ordering_from_ranks(
     ranks: Array,  # int or float (..., n_labels), a permutation of 1..n_labels
 ) -> Array:  # int32 (..., n_labels), label indices, best first
@@ -78,7 +76,7 @@ def ordering_from_ranks(
     return take_in_order(jnp.broadcast_to(labels, ranks.shape), ranks)
 
 
-@jax.jit
+@jit
 def n_ranked(
     positions: Array,  # float32 (n_samples, n_labels), NaN: missing
 ) -> Array:  # int32 (n_samples,)
@@ -86,7 +84,7 @@ def n_ranked(
     return jnp.sum(~jnp.isnan(positions), axis=-1, dtype=jnp.int32)
 
 
-@jax.jit
+@jit
 def place_missing_last(
     positions: Array,  # float32 (n_samples, n_labels), 1..m' dense, NaN: missing
 ) -> Array:  # float32 (n_samples, n_labels), no NaN
@@ -110,15 +108,14 @@ def place_missing_last(
 
 @works_with_our_settings
 def places(
-    positions: Array | NDArray,  # float (..., n_labels), NaN: missing
-) -> tuple[Array | NDArray, Array | NDArray]:  # int32, int32, both (..., n_labels)
+    positions: AnyArray,  # float (..., n_labels), NaN: missing
+) -> tuple[AnyArray, AnyArray]:  # int32, int32, both (..., n_labels)
     """Count, for every label, the ranked labels before it and those level with it, itself included.
 
     Both counts close gaps: they depend on the order of the positions alone. Both are 0 for a
     missing label. JAX arrays give JAX arrays, NumPy arrays give NumPy arrays. O(n_labels^2) a row.
     """
-    # Annotated for neither library: the two namespaces agree on every function used here.
-    xp = np if isinstance(positions, np.ndarray) else jnp
+    xp = namespace_of(positions)
     mine, other = positions[..., :, None], positions[..., None, :]
     n_before = xp.sum(other < mine, axis=-1, dtype=xp.int32)
     n_level = xp.sum(other == mine, axis=-1, dtype=xp.int32)

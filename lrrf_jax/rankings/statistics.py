@@ -1,15 +1,14 @@
 """Rankings as additive per-sample statistics, the form in which a tree sums them over its nodes."""
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
-from lrrf_jax._typing import Array, NDArray
+from lrrf_jax._typing import Array, NDArray, jit
 from lrrf_jax.rankings.axes import with_leading_axes
 from lrrf_jax.rankings.permutations import places
 
 
-@jax.jit
+@jit
 def label_at_position(
     positions: Array,  # float32 (n_samples, n_labels), NaN: missing
 ) -> Array:  # int32 (n_samples, n_labels), column p: label at place p + 1, -1: none or tied
@@ -63,7 +62,7 @@ def ranking_classes(
     return classes.reshape(-1).astype(np.int32), len(distinct)
 
 
-@jax.jit
+@jit
 def borda_votes(
     positions: Array,  # float32 (n_samples, n_labels), NaN: missing
 ) -> Array:  # float32 (n_samples, n_labels)

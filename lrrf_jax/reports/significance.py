@@ -30,13 +30,13 @@ def tests_of(scores: ScoreTable, control: str, identity: str) -> Markup:
 
     Learners without a single score are left out, and then data sets without all scores.
     """
-    kept = ~np.isnan(scores.scores).all(0)
+    kept = np.any(~np.isnan(scores.scores), axis=0)
     scores = ScoreTable(
         scores.scores[:, kept],
         scores.datasets,
         tuple(name for name, known in zip(scores.methods, kept, strict=True) if known),
     )
-    whole = ~np.isnan(scores.scores).any(1)
+    whole = np.all(~np.isnan(scores.scores), axis=1)
     if len(scores.methods) < 2 or whole.sum() < 2:
         return elements.element(
             "p",
