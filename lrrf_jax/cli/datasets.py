@@ -1,6 +1,5 @@
 """``lrrf datasets``: what there is, fetched and described."""
 
-import contextlib
 from typing import Annotated, Any
 
 import typer
@@ -45,7 +44,6 @@ def list_(directory: Directory = None, json: _options.AsJson = False) -> None:
 
     What is listed can be given to the other commands, as in lrrf evaluate kebi:iris.
     """  # noqa: D301
-    from lrrf_jax._validation import InputError
     from lrrf_jax.cli import _runtime
     from lrrf_jax.datasets import builtin_names, load
     from lrrf_jax.datasets.kebi import kebi_directory, local_copy
@@ -56,12 +54,10 @@ def list_(directory: Directory = None, json: _options.AsJson = False) -> None:
         data = load(name)
         shape = {"rows": len(data.X), "features": data.X.shape[1], "labels": data.y.shape[1]}
         entries.append({"data": f"builtin:{name}", **shape, "here": True})
-    folder = None
-    with contextlib.suppress(InputError):  # without pooch there is no cache folder
-        folder = kebi_directory(directory)
+    folder = kebi_directory(directory)
     for name, known in kebi_sets().items():
         shape = {"rows": known.rows, "features": known.features, "labels": known.labels}
-        here = folder is not None and local_copy(name, folder) is not None
+        here = local_copy(name, folder) is not None
         entries.append({"data": f"kebi:{name}", **shape, "here": here})
     if json:
         _runtime.print_json({"directory": folder, "datasets": entries})

@@ -7,6 +7,7 @@ Integers stay exact: int8 and int16 are summed as int32. All functions are pure 
 
 import functools
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -104,6 +105,7 @@ def kemeny(
     >>> kemeny(jnp.array([-1, -1, 3]), 3).tolist()
     [3, 1, 2]
     """
+    chex.assert_shape(preferences, (..., n_labels * (n_labels - 1) // 2))
     if n_labels <= _EXACT_LIMIT:
         return kemeny_exact(preferences, n_labels)
     matrix = preference_matrix(preferences)
@@ -123,6 +125,7 @@ def scores_in_order(
     ``rank_scores(scores_in_order(scores, ranks)) == ranks``, always. A NaN counts as the lowest
     score, and an infinite one becomes finite if it has to be lowered. O(n_labels^2) a row.
     """
+    chex.assert_equal_shape_suffix([scores, ranks], 1)
     scores, ranks = jnp.broadcast_arrays(scores.astype(jnp.float32), ranks)
     info = np.finfo(np.float32)
     tiny, lowest = float(info.tiny), float(info.min) / 2

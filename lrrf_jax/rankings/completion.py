@@ -1,5 +1,6 @@
 """Partial rankings completed around a centre."""
 
+import chex
 import jax
 import jax.numpy as jnp
 
@@ -36,6 +37,8 @@ def most_probable_extension(
     [4, 1, 2, 3]
     """
     n_labels = positions.shape[-1]
+    chex.assert_type(positions, float)
+    chex.assert_shape(centre, (..., n_labels))
     centre = jnp.broadcast_to(centre.astype(jnp.int32), positions.shape)
     n_before, n_level = places(positions)
     ranked = n_level > 0

@@ -7,6 +7,7 @@ import functools
 import itertools
 from collections.abc import Callable
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -37,6 +38,7 @@ def kemeny_exact(
     Costs O(2^n_labels n_labels) time and memory a row: meant for eight labels or fewer.
     Held and Karp 1962, as applied to Kemeny's rule by Betzler et al. 2009.
     """
+    chex.assert_shape(preferences, (..., n_labels * (n_labels - 1) // 2))
     batch = preferences.shape[:-1]
     values = summable(preferences).reshape(-1, preferences.shape[-1])
     ranks = _in_blocks(functools.partial(_exact_block, n_labels=n_labels), values)
@@ -55,6 +57,8 @@ def kemeny_local_search(
     together until none improves, at most 4 n_labels^2 times.
     """
     batch, n_labels = start_ranks.shape[:-1], start_ranks.shape[-1]
+    chex.assert_type(start_ranks, int)
+    chex.assert_shape(preferences, (*batch, n_labels * (n_labels - 1) // 2))
     values = summable(preferences).reshape(-1, preferences.shape[-1])
     ranks = start_ranks.astype(jnp.int32).reshape(-1, n_labels)
     return _in_blocks(_search_block, values, ranks).reshape(*batch, n_labels)

@@ -11,6 +11,7 @@ import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -240,6 +241,9 @@ def fit_groups(
 
     Costs O(n_samples n_labels^2) an iteration. Cheng, Hühn and Hüllermeier 2009, Algorithm 1.
     """
+    chex.assert_rank([positions, group, weight], [2, 1, 1])
+    chex.assert_equal_shape_prefix([positions, group, weight], 1)
+    chex.assert_type([positions, group], [float, int])
     used = (group >= 0) & (group < n_groups)
     weight = jnp.where(used, weight, 0.0)
     at = jnp.where(used, group, 0)
@@ -261,6 +265,9 @@ def fit_tables(
 
     Sums run in one order whatever the number of tables, so that a row does not depend on it.
     """
+    chex.assert_rank([positions, weight], [3, 2])
+    chex.assert_equal_shape_prefix([positions, weight], 2)
+    chex.assert_type(positions, float)
 
     def total(values: Array) -> Array:  # (n_queries, k, ...) -> (n_queries, ...)
         def add(i: Array, sums: Array) -> Array:

@@ -2,6 +2,7 @@
 
 import math
 
+import chex
 import jax.numpy as jnp
 import numpy as np
 
@@ -69,6 +70,7 @@ def antisymmetric(
     >>> antisymmetric(jnp.array([1, 2, 3]), 3).tolist()
     [[0, 1, 2], [-1, 0, 3], [-2, -3, 0]]
     """
+    chex.assert_shape(pair_values, (..., n_labels * (n_labels - 1) // 2))
     pair = np.zeros((n_labels, n_labels), np.int32)
     sign = np.zeros((n_labels, n_labels), np.int8)
     first, second = pair_indices(n_labels)

@@ -4,6 +4,7 @@ A *ranking* gives the position of each label (1 = best), an *ordering* lists the
 to worst: they are inverse permutations of each other. All functions work on the last axis.
 """
 
+import chex
 import jax.numpy as jnp
 
 from lrrf_jax._jax_settings import works_with_our_settings
@@ -51,6 +52,7 @@ def take_in_order(
 ) -> Array:  # values.dtype (..., n_labels), column p: the value of the label at position p + 1
     """Rearrange label values from best to worst label."""
     n_labels = ranks.shape[-1]
+    chex.assert_equal_shape_suffix([values, ranks], 1)
     values, ranks = jnp.broadcast_arrays(values, ranks)
     if n_labels > _PAIRWISE_LIMIT:
         return jnp.take_along_axis(values, jnp.argsort(ranks, axis=-1), axis=-1)
@@ -78,16 +80,17 @@ def ordering_from_ranks(
 
 @jit
 def n_ranked(
-    positions: Array,  # float32 (n_samples, n_labels), NaN: missing
-) -> Array:  # int32 (n_samples,)
+    positions: Array,  # float (..., n_labels), NaN: missing
+) -> Array:  # int32 (...)
     """Count the labels that each ranking ranks."""
+    chex.assert_type(positions, float)
     return jnp.sum(~jnp.isnan(positions), axis=-1, dtype=jnp.int32)
 
 
 @jit
 def place_missing_last(
-    positions: Array,  # float32 (n_samples, n_labels), 1..m' dense, NaN: missing
-) -> Array:  # float32 (n_samples, n_labels), no NaN
+    positions: Array,  # float (..., n_labels), 1..m' dense, NaN: missing
+) -> Array:  # positions.dtype (..., n_labels), no NaN
     """Read rankings as top-k lists: every missing label comes after every ranked one.
 
     The missing labels share the mean of the places that are left, so their order stays unknown

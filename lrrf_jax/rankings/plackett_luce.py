@@ -9,6 +9,7 @@ import functools
 from collections.abc import Callable
 from typing import NamedTuple
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -68,6 +69,7 @@ def sample_by_log(
 
     Sorts them plus Gumbel noise, which is the same distribution (Yellott 1977).
     """
+    chex.assert_type(log_strength, jnp.float32)
     return rank_scores(log_strength + jax.random.gumbel(key, log_strength.shape, jnp.float32))
 
 
@@ -104,6 +106,9 @@ def fit_groups(
 
     Costs O(n_samples n_labels^2) an iteration. Hunter 2004; Caron and Doucet 2012 (prior).
     """
+    chex.assert_rank([positions, group, weight], [2, 1, 1])
+    chex.assert_equal_shape_prefix([positions, group, weight], 1)
+    chex.assert_type([positions, group], [float, int])
     used = (group >= 0) & (group < n_groups)
     at = jnp.where(used, group, 0)
 
@@ -134,6 +139,9 @@ def fit_tables(
 
     Sums run in one order whatever the number of tables, so that a row does not depend on it.
     """
+    chex.assert_rank([positions, weight], [3, 2])
+    chex.assert_equal_shape_prefix([positions, weight], 2)
+    chex.assert_type(positions, float)
 
     def total(values: Array) -> Array:  # (k, n_labels, n_queries) -> (n_labels, n_queries)
         return _sum_in_order(values)
@@ -176,6 +184,7 @@ def _fit(
     place = jnp.where(ranked, positions, jnp.inf)
     if prior_strength is None:
         prior_strength = jnp.full(n_labels, 1 / n_labels, jnp.float32)
+    chex.assert_shape(prior_strength, (n_labels,))
     prior_strength = prior_strength.astype(jnp.float32)
     more = jnp.asarray(prior, jnp.float32) * n_labels
     n_won = total(won) + more * prior_strength[:, None]

@@ -1,5 +1,6 @@
 """Rankings as additive per-sample statistics, the form in which a tree sums them over its nodes."""
 
+import chex
 import jax.numpy as jnp
 import numpy as np
 
@@ -10,8 +11,8 @@ from lrrf_jax.rankings.permutations import places
 
 @jit
 def label_at_position(
-    positions: Array,  # float32 (n_samples, n_labels), NaN: missing
-) -> Array:  # int32 (n_samples, n_labels), column p: label at place p + 1, -1: none or tied
+    positions: Array,  # float (..., n_labels), NaN: missing
+) -> Array:  # int32 (..., n_labels), column p: label at place p + 1, -1: none or tied
     """Return the label on each place, best first; column 0 is the top label (the TLAC class).
 
     A column is -1 where the ranking has no such place, or where several labels share it.
@@ -23,6 +24,7 @@ def label_at_position(
     >>> label_at_position(jnp.array([[2.0, jnp.nan, 1.0]])).tolist()
     [[2, 0, -1]]
     """
+    chex.assert_type(positions, float)
     n_before, n_level = places(positions)
     n_labels = positions.shape[-1]
     place = jnp.arange(n_labels, dtype=jnp.int32)
@@ -64,8 +66,8 @@ def ranking_classes(
 
 @jit
 def borda_votes(
-    positions: Array,  # float32 (n_samples, n_labels), NaN: missing
-) -> Array:  # float32 (n_samples, n_labels)
+    positions: Array,  # float (..., n_labels), NaN: missing
+) -> Array:  # float32 (..., n_labels)
     """Return generalised Borda votes, which estimate the votes of the complete ranking.
 
     The label at place r of m' ranked ones gets (m' + 1 - r) (m + 1) / (m' + 1), a missing label
@@ -83,6 +85,7 @@ def borda_votes(
     >>> borda_votes(jnp.array([[1.0, 2.5, 2.5, 4.0, 5.0]])).tolist()
     [[5.0, 3.5, 3.5, 2.0, 1.0]]
     """
+    chex.assert_type(positions, float)
     n_labels = positions.shape[-1]
     n_before, n_level = places(positions)
     ranked = n_level > 0
