@@ -277,12 +277,12 @@ def _checked_rankings(y_true: Any, y_pred: Any) -> tuple[NDArray, NDArray]:
 
 
 def _checked_weight(sample_weight: Any, n_samples: int) -> NDArray:  # float64 (n_samples,)
-    remedy = "Give one number a row."
+    remedy = "Give one number per row."
     weight = as_numbers(sample_weight, "sample_weight", form=VECTOR, remedy=remedy)
     weight = weight.astype(np.float64)
     if weight.shape != (n_samples,):
         raise InputError(
-            f"sample_weight must have one number a row, shape ({n_samples},); "
+            f"sample_weight must have one number per row, shape ({n_samples},); "
             f"it has shape {weight.shape}."
         )
     require_rows(

@@ -19,7 +19,7 @@ def show_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         import rich.box
         from rich.table import Table
 
-        table = Table(box=rich.box.SIMPLE_HEAD, pad_edge=False)
+        table = Table(box=rich.box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
         for name, right in zip(cells[0], numeric, strict=True):
             justify: Any = "right" if right else "left"
             table.add_column(_literal(name), justify=justify, overflow="fold")

@@ -63,8 +63,8 @@ def list_(directory: Directory = None, json: _options.AsJson = False) -> None:
     if json:
         _runtime.print_json({"directory": folder, "datasets": entries})
         return
-    told = [{**entry, "here": "yes" if entry["here"] else "no"} for entry in entries]
-    show_table(list(told[0]), [[str(value) for value in entry.values()] for entry in told])
+    rows = [{**entry, "here": "yes" if entry["here"] else "no"} for entry in entries]
+    show_table(list(rows[0]), [[str(value) for value in entry.values()] for entry in rows])
 
 
 @app.command(cls=Command)

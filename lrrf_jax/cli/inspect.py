@@ -29,7 +29,7 @@ def inspect(
     if json:
         _runtime.print_json(facts)
         return
-    show_facts(_told(facts))
+    show_facts(_worded(facts))
     if "feature_importances" in facts:
         names = facts["features"] or [str(j) for j in range(facts["n_features"])]
         shares = sorted(zip(facts["feature_importances"], names, strict=True), reverse=True)
@@ -74,8 +74,8 @@ def _longest_path(forest: Any) -> int:
     return int(nodes.max() + 1).bit_length() if len(nodes) else 0
 
 
-def _told(facts: dict[str, Any]) -> dict[str, str]:
-    """Word what is written in a line each."""
+def _worded(facts: dict[str, Any]) -> dict[str, str]:
+    """Write what is shown in one line each."""
     rows = {
         "model": facts["model"],
         "file": f"{facts['bytes']} bytes, format {facts['format_version']}, written by lrrf_jax "

@@ -129,7 +129,7 @@ def describe(writer: TableWriter, part: Part, last: bool, name: str) -> PartReco
 
 
 def holds(path: str, record: PartRecord) -> bool:
-    """Tell whether a file is the one that was written; reading it costs little beside making it."""
+    """Tell whether a file is the one that was written; reading it costs less than making it."""
     try:
         with open(path, "rb") as file:
             if os.fstat(file.fileno()).st_size != record.bytes:

@@ -23,7 +23,7 @@ from lrrf_jax.rankings.permutations import (
     take_in_order,
 )
 
-# Up to here exact search costs no more than local search (1 us a row at 7 labels on one CPU core,
+# Up to here exact search costs no more than local search (1 us per row at 7 labels on one CPU core,
 # 2.5 us at 8), and compiles as fast.
 _EXACT_LIMIT = 7
 
@@ -57,7 +57,7 @@ def copeland(
     """Rank labels by the number of labels that they win against.
 
     Equal numbers are told apart by the sum of the label's preferences (its Borda score), then by
-    the lower index. Costs O(n_labels^2) a row. Copeland 1951.
+    the lower index. Costs O(n_labels^2) per row. Copeland 1951.
     """
     matrix = preference_matrix(preferences)
     wins, total = _half_wins(matrix), jnp.sum(matrix, axis=-1, dtype=matrix.dtype)
@@ -120,10 +120,10 @@ def scores_in_order(
 ) -> Array:  # float32 (..., n_labels)
     """Redistribute scores over the labels so that they agree with ``ranks``.
 
-    The k-th largest score goes to the label at position k, lowered by the least step that float32
-    knows where `rank_scores` would order equal neighbours otherwise:
+    The k-th largest score goes to the label at position k, lowered by the smallest step that
+    float32 knows where `rank_scores` would order equal neighbours otherwise:
     ``rank_scores(scores_in_order(scores, ranks)) == ranks``, always. A NaN counts as the lowest
-    score, and an infinite one becomes finite if it has to be lowered. O(n_labels^2) a row.
+    score, and an infinite one becomes finite if it has to be lowered. O(n_labels^2) per row.
     """
     chex.assert_equal_shape_suffix([scores, ranks], 1)
     scores, ranks = jnp.broadcast_arrays(scores.astype(jnp.float32), ranks)

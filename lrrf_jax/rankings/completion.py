@@ -21,7 +21,7 @@ def most_probable_extension(
     A missing label goes, whatever the other missing ones do, into the slot between ranked labels
     where it reverses the fewest preferences of the centre: of equally good slots the best place.
     Labels in one slot, and labels that the ranking ties (their order is unknown), are ordered as in
-    the centre. A ranking that ranks nothing becomes the centre. Costs O(n_labels^2) a row.
+    the centre. A ranking that ranks nothing becomes the centre. Costs O(n_labels^2) per row.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""How far two rankings of the same labels are apart, one value a row.
+"""How far two rankings of the same labels are apart, one value per row.
 
 The first argument is the truth, the second the prediction. Only labels that both rank count. For
 the pair-based ones a pair that is tied in the truth is unknown, and left out; a pair that is tied
@@ -6,7 +6,7 @@ in the prediction only is neither concordant nor discordant. The others rank the
 anew, 1..m', where ties share the mean of their places.
 
 JAX arrays give JAX arrays (and can be jitted), NumPy arrays give NumPy arrays in their own
-precision. Every function costs O(n_labels^2) a row. A quotient is NaN where its denominator is 0.
+precision. Every function costs O(n_labels^2) per row. A quotient is NaN where its denominator is 0.
 """
 
 from typing import Any, TypeAlias

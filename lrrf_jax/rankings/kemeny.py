@@ -35,7 +35,7 @@ def kemeny_exact(
     the rest of the set, plus the best order of that rest, are the greatest. Of several best
     rankings, the one whose ordering comes first lexicographically is returned.
 
-    Costs O(2^n_labels n_labels) time and memory a row: meant for eight labels or fewer.
+    Costs O(2^n_labels n_labels) time and memory per row: meant for eight labels or fewer.
     Held and Karp 1962, as applied to Kemeny's rule by Betzler et al. 2009.
     """
     chex.assert_shape(preferences, (..., n_labels * (n_labels - 1) // 2))
@@ -53,7 +53,7 @@ def kemeny_local_search(
     """Improve rankings by moving one label to another position while this helps.
 
     Every step takes the move that raises `kemeny_objective` most, of equal ones that of the label
-    in front, to the position in front. A step costs O(n_labels^2) a row; the rows of a block step
+    in front, to the position in front. A step costs O(n_labels^2) per row; the rows of a block step
     together until none improves, at most 4 n_labels^2 times.
     """
     batch, n_labels = start_ranks.shape[:-1], start_ranks.shape[-1]
@@ -68,7 +68,7 @@ def _in_blocks(
     rank_block: Callable[..., Array],
     *arrays: Array,  # (n_samples, ...)
 ) -> Array:  # int32 (n_samples, n_labels)
-    """Apply ``rank_block`` to blocks of rows, one after the other."""
+    """Apply ``rank_block`` to blocks of rows, one after another."""
     n_samples = len(arrays[0])
     if n_samples <= _BLOCK_ROWS:
         return rank_block(*arrays)

@@ -226,7 +226,7 @@ def fit_groups(
     n_groups: int,
     unseen: str = "middle",
 ) -> MallowsFit:
-    """Fit one distribution a group, all at once, by hard expectation-maximisation.
+    """Fit one distribution per group, all at once, by hard expectation-maximisation.
 
     The centre starts as the generalised Borda ranking; then every partial ranking is completed,
     from its original form, by `most_probable_extension`, and Borda's ranking of the completed ones
@@ -239,7 +239,7 @@ def fit_groups(
     order of the other labels and theta are those of rankings without it, for callers who know
     better where it belongs (`most_probable_extension` of the others). The field ``unseen`` tells.
 
-    Costs O(n_samples n_labels^2) an iteration. Cheng, Hühn and Hüllermeier 2009, Algorithm 1.
+    Costs O(n_samples n_labels^2) per iteration. Cheng, Hühn and Hüllermeier 2009, Algorithm 1.
     """
     chex.assert_rank([positions, group, weight], [2, 1, 1])
     chex.assert_equal_shape_prefix([positions, group, weight], 1)

@@ -24,7 +24,7 @@ def rank_scores(
     """Rank labels by decreasing score; of equal scores the lower label index comes first.
 
     The result is a permutation whatever the scores: a NaN counts as the lowest score.
-    Costs O(n_labels^2) a row up to 32 labels, O(n_labels log n_labels) above.
+    Costs O(n_labels^2) per row up to 32 labels, O(n_labels log n_labels) above.
 
     Examples
     --------
@@ -47,7 +47,7 @@ def rank_scores(
 
 @jit
 def take_in_order(
-    values: Array,  # (..., n_labels), one value a label
+    values: Array,  # (..., n_labels), one value per label
     ranks: Array,  # (..., n_labels), a permutation of 1..n_labels
 ) -> Array:  # values.dtype (..., n_labels), column p: the value of the label at position p + 1
     """Rearrange label values from best to worst label."""
@@ -116,7 +116,8 @@ def places(
     """Count, for every label, the ranked labels before it and those level with it, itself included.
 
     Both counts close gaps: they depend on the order of the positions alone. Both are 0 for a
-    missing label. JAX arrays give JAX arrays, NumPy arrays give NumPy arrays. O(n_labels^2) a row.
+    missing label. JAX arrays give JAX arrays, NumPy arrays give NumPy arrays. Costs
+    O(n_labels^2) per row.
     """
     xp = namespace_of(positions)
     mine, other = positions[..., :, None], positions[..., None, :]

@@ -1,4 +1,4 @@
-"""Plackett-Luce's distribution of rankings: places are filled from the best, one after the other.
+"""Plackett-Luce's distribution of rankings: places are filled from the best, one after another.
 
 Each place goes to one of the labels that are left, with probability proportional to its strength.
 A partial ranking is one of the labels that it ranks, whatever the others: nothing has to be
@@ -91,7 +91,7 @@ def fit_groups(
     prior_strength: Array | None = None,  # float32 (n_labels,), sums to 1; None: all equal
     max_iterations: int = MAX_ITERATIONS,
 ) -> PlackettLuceFit:
-    """Fit one distribution a group, all at once, by minorisation and maximisation (MM).
+    """Fit one distribution per group, all at once, by minorisation and maximisation (MM).
 
     Each iteration divides the number of places that a label won by the sum, over the choices in
     which it took part, of 1 / (strength of all that were left). A group rests when no strength
@@ -104,7 +104,7 @@ def fit_groups(
     strength is then more than 0 and unique, and that of a label which no ranking compares with
     another is its ``prior_strength``.
 
-    Costs O(n_samples n_labels^2) an iteration. Hunter 2004; Caron and Doucet 2012 (prior).
+    Costs O(n_samples n_labels^2) per iteration. Hunter 2004; Caron and Doucet 2012 (prior).
     """
     chex.assert_rank([positions, group, weight], [2, 1, 1])
     chex.assert_equal_shape_prefix([positions, group, weight], 1)

@@ -16,7 +16,7 @@ def label_at_position(
     """Return the label on each place, best first; column 0 is the top label (the TLAC class).
 
     A column is -1 where the ranking has no such place, or where several labels share it.
-    Costs O(n_labels^2) a row.
+    Costs O(n_labels^2) per row.
 
     Examples
     --------
@@ -57,7 +57,7 @@ def ranking_classes(
     """
     positions = np.asarray(positions, dtype=np.float32)
     # Non-negative IEEE floats sort as their big-endian bytes do, infinity last: one comparison of
-    # memory a pair of rows instead of one a column.
+    # memory per pair of rows instead of one per column.
     keys = np.where(np.isnan(positions), np.float32(np.inf), positions).astype(">f4")
     rows = np.ascontiguousarray(keys).view(np.dtype((np.void, keys.itemsize * keys.shape[1])))
     distinct, classes = np.unique(rows.ravel(), return_inverse=True)
@@ -72,7 +72,7 @@ def borda_votes(
 
     The label at place r of m' ranked ones gets (m' + 1 - r) (m + 1) / (m' + 1), a missing label
     (m + 1) / 2; tied labels share the mean of their votes. A complete ranking gives exactly
-    m + 1 - r, so sums of such votes are exact integers. Costs O(n_labels^2) a row.
+    m + 1 - r, so sums of such votes are exact integers. Costs O(n_labels^2) per row.
 
     Notes
     -----
