@@ -4,6 +4,7 @@ What is given is checked, and likelihoods are computed on the host, in float64. 
 arrays behind these, for programs of JAX, are in `mallows` and `plackett_luce`.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -15,6 +16,7 @@ from lrrf_jax._numbers import VECTOR, as_numbers, shown
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError, require_choice, require_integer
 from lrrf_jax.rankings import mallows, plackett_luce
+from lrrf_jax.rankings.pairwise import row_blocks
 from lrrf_jax.rankings.validation import require_rankings, require_rows
 
 _LARGEST_SEED = 2**32 - 1  # what a key is made of in 32 bits
@@ -68,7 +70,9 @@ def mallows_log_likelihood(rankings: Any, centre: Any, dispersion: Any) -> NDArr
         "Complete them with `completion.most_probable_extension`, leave such rows out, or use "
         "`plackett_luce_log_likelihood`, which reads partial rankings.",
     )
-    return np.asarray(mallows.log_likelihood(table, centre[None], np.full(len(table), theta)))
+    return _by_blocks(
+        lambda rows: mallows.log_likelihood(rows, centre[None], np.full(len(rows), theta)), table
+    )
 
 
 def sample_mallows(centre: Any, dispersion: float, n_samples: int, *, seed: int) -> NDArray:
@@ -158,7 +162,7 @@ def plackett_luce_log_likelihood(
     strengths = _strength(strength, rankings, table)
     if missing == "last":
         table = np.where(np.isnan(table), table.shape[1] + 1, table)  # they share the last place
-    return np.asarray(plackett_luce.log_likelihood(table, strengths[None]))
+    return _by_blocks(lambda rows: plackett_luce.log_likelihood(rows, strengths[None]), table)
 
 
 def sample_plackett_luce(strength: Any, n_samples: int, *, seed: int) -> NDArray:
@@ -197,6 +201,14 @@ def sample_plackett_luce(strength: Any, n_samples: int, *, seed: int) -> NDArray
     with our_settings():
         tables = np.broadcast_to(logs, (n_samples, len(logs)))
         return np.asarray(plackett_luce.sample_by_log(_key(seed), tables))
+
+
+def _by_blocks(function: Callable[[NDArray], NDArray], table: NDArray) -> NDArray:
+    """Apply a function to blocks of rows; returns float64 (n_samples,)."""
+    values = np.empty(len(table))
+    for rows in row_blocks(*table.shape):
+        values[rows] = function(table[rows])
+    return values
 
 
 def _per_label(values: Any, name: str, rankings: Any = None) -> NDArray:  # float64 (n_labels,)

@@ -1,6 +1,7 @@
 """Preferences between two labels: the pairs (i, j) with i < j, in row-major order."""
 
 import math
+from collections.abc import Iterator
 
 import chex
 import jax.numpy as jnp
@@ -9,6 +10,8 @@ import numpy as np
 from lrrf_jax._jax_settings import works_with_our_settings
 from lrrf_jax._typing import Array, NDArray, jit
 from lrrf_jax.rankings.axes import with_leading_axes
+
+CELLS_PER_BLOCK = 2**20  # of rows x labels x labels
 
 
 def pair_indices(n_labels: int) -> tuple[NDArray, NDArray]:  # int32 (n_pairs,), int32 (n_pairs,)
@@ -22,6 +25,19 @@ def pair_indices(n_labels: int) -> tuple[NDArray, NDArray]:  # int32 (n_pairs,),
     """
     first, second = np.triu_indices(n_labels, 1)
     return first.astype(np.int32), second.astype(np.int32)
+
+
+def row_blocks(n_rows: int, n_labels: int) -> Iterator[slice]:
+    """Yield slices of rows that are few enough to compare all of their labels in 8 MB of float64.
+
+    Examples
+    --------
+    >>> [rows.stop for rows in row_blocks(2500, 32)]
+    [1024, 2048, 3072]
+    """
+    n_rows_at_once = max(1, CELLS_PER_BLOCK // max(1, n_labels) ** 2)
+    for start in range(0, n_rows, n_rows_at_once):
+        yield slice(start, start + n_rows_at_once)
 
 
 def n_labels_of_pairs(n_pairs: int) -> int:

@@ -12,15 +12,13 @@ from lrrf_jax._names import paired_order
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError, as_weights
 from lrrf_jax.rankings import aggregation
-from lrrf_jax.rankings.pairwise import pair_indices
+from lrrf_jax.rankings.pairwise import pair_indices, row_blocks
 from lrrf_jax.rankings.validation import (
     number_table,
     require_positions,
     require_rankings,
     require_rows,
 )
-
-_CELLS_PER_CHUNK = 2**20  # label pairs of one chunk
 
 
 def copeland_scores(rankings: Any, sample_weight: Any = None) -> NDArray:
@@ -124,10 +122,8 @@ def _pair_votes(table: NDArray, sample_weight: Any) -> NDArray:  # int64 or floa
     """Sum the signs of pairs over the rows: exact integers, unless rows have weights."""
     weight = as_weights(sample_weight, len(table))
     first, second = pair_indices(table.shape[1])
-    n_rows = max(1, _CELLS_PER_CHUNK // max(1, len(first)))
     total: NDArray = np.zeros(len(first), np.int64)
-    for start in range(0, len(table), n_rows):
-        rows = slice(start, start + n_rows)
+    for rows in row_blocks(*table.shape):
         one, other = table[rows, first], table[rows, second]
         signs = (one < other).astype(np.int64) - (one > other)
         total = total + (signs.sum(axis=0) if weight is None else weight[rows] @ signs)

@@ -102,6 +102,16 @@ def test_extreme_parameters_draw_the_centre_and_the_strongest_first():
     assert (sample_plackett_luce([1e-280, 1e280, 1], 20, seed=0) == [3, 1, 2]).all()
 
 
+def test_blocks_of_rows_give_what_the_whole_table_gives(monkeypatch):
+    def both():
+        return mallows_log_likelihood(ALL, CENTRE, 1.5), plackett_luce_log_likelihood(ALL, STRENGTH)
+
+    whole = both()
+    monkeypatch.setattr("lrrf_jax.rankings.pairwise.CELLS_PER_BLOCK", 5 * 4**2)  # five rows
+    for one, other in zip(both(), whole, strict=True):
+        assert one.tolist() == other.tolist()
+
+
 @pytest.mark.parametrize("library", [pd, pl])
 def test_a_data_frame_is_read_as_its_numbers(library):
     frame = library.DataFrame(dict(zip("abcd", np.array(ALL).T, strict=True)))

@@ -66,11 +66,11 @@ def test_a_tie_has_no_vote():
     assert kemeny_objective([[1, 1, 3]], [[1, 2, 3], [2, 1, 3], [3, 2, 1]]).tolist() == [2, 2, -2]
 
 
-def test_many_rows_are_counted_in_chunks(monkeypatch):
+def test_many_rows_are_counted_in_blocks(monkeypatch):
     positions = ALL[np.random.default_rng(0).integers(0, 24, 50)]
     weight = np.arange(50)
     whole = copeland_scores(positions, weight), kemeny_objective(positions, ALL, weight)
-    monkeypatch.setattr("lrrf_jax.rankings.votes._CELLS_PER_CHUNK", 42)  # seven rows
+    monkeypatch.setattr("lrrf_jax.rankings.pairwise.CELLS_PER_BLOCK", 7 * 4**2)  # seven rows
     parts = copeland_scores(positions, weight), kemeny_objective(positions, ALL, weight)
     assert whole[0].tolist() == parts[0].tolist()
     assert whole[1].tolist() == parts[1].tolist()
