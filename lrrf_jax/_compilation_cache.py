@@ -22,9 +22,9 @@ def use_compilation_cache(
     Parameters
     ----------
     directory : path, optional
-        By default ``lrrf_jax/xla`` in the user's cache: ``$XDG_CACHE_HOME``, or else ``~/.cache``
-        on Linux, ``~/Library/Caches`` on macOS, ``%LOCALAPPDATA%`` on Windows. Each kind of
-        processor has a directory of its own in it.
+        By default ``lrrf_jax/xla`` in the user's cache, as platformdirs knows it: on Linux
+        ``$XDG_CACHE_HOME`` or else ``~/.cache``, on macOS ``~/Library/Caches``, on Windows
+        ``%LOCALAPPDATA%``. Each kind of processor has a directory of its own in it.
     max_bytes : int
         Programs that were not used for longest are deleted beyond it.
 
