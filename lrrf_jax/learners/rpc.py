@@ -185,7 +185,7 @@ def rpc_votes(params: LinearParams, features: Array, *, voting: str) -> Array:
         for_first, for_second = (1 + jnp.sign(logit)) / 2, (1 - jnp.sign(logit)) / 2
     first, second = (np.eye(n_labels, dtype=np.float32)[label] for label in pair_indices(n_labels))
 
-    def add(votes: Array, pair: tuple[Array, ...]) -> tuple[Array, None]:
+    def add(votes: Array, pair: tuple[Any, ...]) -> tuple[Array, None]:
         to_first, to_second, one, other = pair
         return votes + to_first[:, None] * one + to_second[:, None] * other, None
 
