@@ -25,18 +25,29 @@ def add_at(table: Array, index: Array, values: Array) -> Array:
     return table.at[index].add(values, mode="promise_in_bounds", wrap_negative_indices=False)
 
 
-def fusion_barrier(zero: Array, *arrays: Array):
+def fusion_barrier(*arrays: Array):
     """Return ``arrays`` unchanged, but as buffers that exist.
 
     XLA:CPU drops ``lax.optimization_barrier`` before it fuses, and then recomputes a chain of
-    cheap operations for each of its consumers. It cannot look through a loop whose trip count
-    ``zero`` (int32, always 0) is known only at run time; the loop never runs.
+    cheap operations for each of its consumers. It cannot look through a loop whose end is known
+    only at run time: here it is the first cell of the first array, but never more than 0, so the
+    loop never runs. The condition reads it, for a look from outside would cost a copy.
     """
+    if arrays[0].size == 0:
+        raise ValueError("fusion_barrier needs a cell in its first array")
 
-    def change(_, values):
-        return jax.tree.map(lambda value: value + jnp.ones((), value.dtype), values)
+    def goes_on(state):
+        step, values = state
+        first = lax.slice(values[0], (0,) * values[0].ndim, (1,) * values[0].ndim).reshape(())
+        if first.dtype == jnp.float32:
+            first = lax.bitcast_convert_type(first, jnp.int32)
+        return step < jnp.minimum(first.astype(jnp.int32), 0)
 
-    values = lax.fori_loop(jnp.zeros((), jnp.int32), zero, change, arrays)
+    def change(state):
+        step, values = state
+        return step + 1, jax.tree.map(lambda value: value + jnp.ones((), value.dtype), values)
+
+    _, values = lax.while_loop(goes_on, change, (jnp.int32(0), arrays))
     return values if len(arrays) > 1 else values[0]
 
 

@@ -15,8 +15,8 @@ from jax import lax
 
 from lrrf_jax._typing import AnyArray, Array, NDArray
 from lrrf_jax._xla import bucket_size, fusion_barrier, take
-from lrrf_jax.trees.float_order import float_key
 from lrrf_jax.trees.forest import Forest
+from lrrf_jax.trees.numerics import float_key
 from lrrf_jax.trees.traversal import forest_tests, goes_right
 
 MAX_DEPTH = 9  # beyond, the planes of a tree outgrow the cache and most of them are padding
@@ -100,7 +100,6 @@ def slice_forest(forest: Forest) -> SlicedForest:
 def _answer_planes(
     forest: SlicedForest,
     features: Array,  # float32 (n_samples, n_features)
-    zero: Array,
 ) -> Array:  # uint8 (n_questions, n_samples / 8)
     """Ask every question of every row.
 
@@ -110,15 +109,13 @@ def _answer_planes(
     n_samples, n_features = features.shape
     n_words = n_samples // ROWS_PER_WORD
     runs = float_key(features).reshape(8, n_words, 4, n_features).transpose(3, 2, 0, 1)
-    runs = fusion_barrier(zero, runs).reshape(n_features, ROWS_PER_WORD, n_words)
+    runs = fusion_barrier(runs).reshape(n_features, ROWS_PER_WORD, n_words)
     limit, origin = forest.question_limit[:, None], forest.question_origin[:, None]
     word = jnp.zeros((), jnp.uint32)
     for k in range(ROWS_PER_WORD):
         right = goes_right(take(runs[:, k], forest.question_feature), limit, origin)
         word = word | jnp.where(right, jnp.uint32(1 << k), jnp.uint32(0))
-    return lax.bitcast_convert_type(fusion_barrier(zero, word), jnp.uint8).reshape(
-        -1, n_samples // 8
-    )
+    return lax.bitcast_convert_type(fusion_barrier(word), jnp.uint8).reshape(-1, n_samples // 8)
 
 
 def _in_longer_steps(questions: Array, n_samples: int) -> Array:
@@ -130,7 +127,7 @@ def _in_longer_steps(questions: Array, n_samples: int) -> Array:
     return questions.reshape(n_steps // times, -1, questions.shape[-1])
 
 
-def _select_paths(planes: Array, zero: Array) -> list[Array]:
+def _select_paths(planes: Array) -> list[Array]:
     """Fold the planes of some trees, uint8 (n, n_nodes, width), to those on each row's way.
 
     The root's bit picks the left or the right half of the rest, for every row at once.
@@ -144,7 +141,7 @@ def _select_paths(planes: Array, zero: Array) -> list[Array]:
         left, right = planes[:, 1 : 1 + half], planes[:, 1 + half :]
         planes = left ^ (root[:, None] & (left ^ right))
         if len(path) % 2 == 0 and half > 1:
-            planes = fusion_barrier(zero, planes)  # bounds what a fusion computes again
+            planes = fusion_barrier(planes)  # bounds what a fusion computes again
 
 
 def _leaf_numbers(path: list[Array]) -> Array:  # (n, n_samples); uint8 up to depth 8
@@ -179,21 +176,20 @@ def sum_leaves_sliced(
     forest: SlicedForest,
     features: Array,  # float32 (n_samples, n_features), n_samples a multiple of 32
     n_outputs: int,
-    zero: Array,
 ) -> Array:  # int32 (n_samples, n_outputs)
     """Sum the leaf values of each row over all trees: the same integers as the plain form.
 
     Cost a tile: O(n_questions + n_trees 2**depth) operations on n_samples bits, and one gather
     a row and tree.
     """
-    planes = _answer_planes(forest, features, zero)
+    planes = _answer_planes(forest, features)
     n_words = forest.leaf_words.shape[-1]
 
     def add_trees(total, trees):
         questions, words = trees  # int32 (n, n_nodes), uint32 (n, 2**depth, n_words)
-        path = _select_paths(fusion_barrier(zero, take(planes, questions)), zero)
-        path = fusion_barrier(zero, *path) if len(path) > 1 else path
-        leaves = fusion_barrier(zero, _leaf_numbers(list(path)))
+        path = _select_paths(fusion_barrier(take(planes, questions)))
+        path = fusion_barrier(*path) if len(path) > 1 else path
+        leaves = fusion_barrier(_leaf_numbers(list(path)))
         return _add_leaves(total, leaves, words), None
 
     questions = _in_longer_steps(forest.question_of_node, len(features))
@@ -203,7 +199,7 @@ def sum_leaves_sliced(
     if n_words == n_outputs:
         return lax.bitcast_convert_type(total, jnp.int32)
     per_word, bits = _values_per_word(n_outputs, n_words)
-    total = fusion_barrier(zero, total.T)
+    total = fusion_barrier(total.T)
     parts = [total >> bits * k & jnp.uint32(2**bits - 1) for k in range(per_word)]
     sums = jnp.stack(parts, axis=1).reshape(-1, len(features))[:n_outputs]
-    return fusion_barrier(zero, sums.astype(jnp.int32)).T
+    return fusion_barrier(sums.astype(jnp.int32)).T

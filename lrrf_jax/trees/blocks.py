@@ -8,22 +8,22 @@ import concurrent.futures
 import dataclasses
 import functools
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 from jax.sharding import Mesh, PartitionSpec
 
-from lrrf_jax import _devices as mesh
+from lrrf_jax import _devices
 from lrrf_jax._jax_settings import our_settings
 from lrrf_jax._typing import AnyArray, Array, NDArray
 from lrrf_jax._xla import COMPILER_OPTIONS
 from lrrf_jax.trees.draws import TreeKeys, drawn_capacity, keys_of_trees
-from lrrf_jax.trees.ensemble import LeafValue, Trees, grow_together
 from lrrf_jax.trees.forest import Forest, grown_depth, node_levels, with_depth
+from lrrf_jax.trees.grower import Trees, grow_together
 from lrrf_jax.trees.growth import GrowthConfig, Samples
-from lrrf_jax.trees.level_plan import level_nodes
+from lrrf_jax.trees.nodes import level_nodes
 
 # Rows that trees grow on together, where a cache has to hold them; elsewhere memory decides.
 _CPU_ROWS = 2**15
@@ -37,86 +37,72 @@ class Grown(NamedTuple):
     gain: AnyArray  # float32 (n_trees, 2**depth - 1), rise of the purity score at each node
 
 
-def grow_forest(
-    key: Array,
-    samples: Samples,
-    config: GrowthConfig,
-    leaf_value: LeafValue,
-    n_trees: int,
-    **options: Any,
-) -> Grown:
-    """Grow trees as :func:`grow_blocks` does, and put them together."""
-    return join_grown(*grow_blocks(key, samples, config, leaf_value, n_trees, **options))
-
-
 def grow_blocks(
     key: Array,
     samples: Samples,
     config: GrowthConfig,
-    leaf_value: LeafValue,
-    n_trees: int,
+    trees: range,
     *,
-    first_tree: int = 0,
-    n_threads: int | None = None,
     trees_at_once: int | None = None,
     memory_budget: int | None = None,
 ) -> Iterator[Grown]:
-    """Grow trees ``first_tree .. first_tree + n_trees - 1``, block after block, in order.
+    """Grow the trees of these numbers, block after block, in order.
 
     A block is ``trees_at_once`` trees on each of the devices that :mod:`lrrf_jax._devices`
-    names; on CPUs several blocks grow at a time, one a thread, or fewer where ``memory_budget``
+    names; on CPUs several blocks grow at a time, one per thread, or fewer where ``memory_budget``
     (bytes) has no room for so many trees. Where the devices belong to several processes, all of
     them must make the same call, and each gets every tree.
     """
-    devices = mesh.growing_devices()
+    devices = _devices.growing_devices()
     if devices[0].platform != "cpu":
         # Additions of 16 bits, which halve what a cache must hold, are loops elsewhere.
         config = dataclasses.replace(config, short_sums=False)
-    size = trees_at_once or _trees_at_once(samples, config, -(-n_trees // len(devices)))
+    size = trees_at_once or _trees_at_once(samples, config, -(-len(trees) // len(devices)))
     blocks = []
-    for start in range(0, n_trees, size * len(devices)):
-        numbers = first_tree + np.arange(start, min(start + size * len(devices), n_trees))
+    for start in range(0, len(trees), size * len(devices)):
         # The last block keeps the shape of the others.
         blocks.append(np.full((len(devices), size), -1, np.int32))
-        for row, share in zip(blocks[-1], np.array_split(numbers, len(devices)), strict=True):
+        shares = np.array_split(trees[start : start + size * len(devices)], len(devices))
+        for row, share in zip(blocks[-1], shares, strict=True):
             row[: len(share)] = share
-    grow, finish = _block_grower(key, samples, config, leaf_value, devices)
-    n_threads = n_threads or mesh.n_workers(devices)
+    grow, finish = _block_grower(key, samples, config, devices)
+    n_threads = _devices.n_workers(devices)
     if memory_budget is not None:
-        one_each = _tree_bytes(samples, config) * size * mesh.n_in_one_memory(devices)
+        one_each = _tree_bytes(samples, config) * size * _devices.n_in_one_memory(devices)
         n_threads = max(1, min(n_threads, memory_budget // one_each))
-    grown = _in_threads(grow, blocks, n_threads)
-    for block, trees in zip(blocks, grown, strict=True):
-        yield _without_padding(block, finish(trees))
+    for block, grown in zip(blocks, _in_threads(grow, blocks, n_threads), strict=True):
+        yield _without_padding(block, finish(grown))
 
 
-def _block_grower(key, samples, config, leaf_value, devices):
+def _block_grower(
+    key: Array, samples: Samples, config: GrowthConfig, devices: _devices.Devices
+) -> tuple[Callable[[NDArray], Trees], Callable[[Trees], Trees]]:
     """Two steps to grow a block, (n_devices, n_trees): one for any thread, one for the first."""
     if len(devices) == 1:
         samples = jax.device_put(samples, devices[0])
 
         def grow(numbers):
             keys, exists = keys_of_trees(key, numbers[0]), numbers[0] >= 0
-            return jax.device_get(grow_together(keys, exists, samples, config, leaf_value))
+            return jax.device_get(grow_together(keys, exists, samples, config))
 
         return grow, lambda trees: jax.tree.map(lambda field: field[None], trees)
 
-    line = mesh.line_up(devices, "trees")
-    samples = mesh.replicate(samples, line)
+    line = _devices.line_up(devices, "trees")
+    samples = _devices.replicate(samples, line)
 
     def start(numbers):
         numbers = numbers.reshape(-1)
         lots = keys_of_trees(key, numbers), numbers >= 0
-        keys, exists = jax.tree.map(lambda field: mesh.split(field, line), lots)
-        trees = grow_on_mesh(keys, exists, samples, config, leaf_value, line=line)
+        keys, exists = jax.tree.map(lambda field: _devices.split(field, line), lots)
+        trees = grow_on_mesh(keys, exists, samples, config, line=line)
         return jax.block_until_ready(trees)
 
-    return start, lambda trees: mesh.fetch(trees, line)
+    return start, lambda trees: _devices.fetch(trees, line)
 
 
 @functools.partial(
     jax.jit,
-    static_argnames=("config", "leaf_value", "line"),
+    static_argnames=("config", "line"),
     compiler_options=COMPILER_OPTIONS,
 )
 def grow_on_mesh(
@@ -124,7 +110,6 @@ def grow_on_mesh(
     exists: Array,  # bool (n_devices * n_trees,), spread over the mesh
     samples: Samples,  # on every device
     config: GrowthConfig,
-    leaf_value: LeafValue,
     *,
     line: Mesh,
 ) -> Trees:  # fields (n_devices, ...)
@@ -132,7 +117,7 @@ def grow_on_mesh(
 
     def grow_share(keys, exists, samples):
         # The function itself: a jitted one with compiler options cannot be called from another.
-        trees = grow_together.__wrapped__(keys, exists, samples, config, leaf_value)
+        trees = grow_together.__wrapped__(keys, exists, samples, config)
         return jax.tree.map(lambda field: field[None], trees)
 
     everywhere, spread = PartitionSpec(), PartitionSpec("trees")

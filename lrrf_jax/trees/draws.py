@@ -2,10 +2,20 @@
 
 Tree ``i`` depends on the key, ``i`` and the table alone, so the trees that it is grown with
 cannot change it.
+
+Random words come by counters: Threefry 2x32 with 20 rounds (Salmon et al. 2011), for many keys.
+Word ``i`` of a key depends on the key and ``i`` alone. These are the words, and the ways to derive
+keys, of ``jax.random`` for "threefry2x32" where ``jax_threefry_partitionable`` is on; here no
+setting changes them. All rounds are one loop over the words, which compiles in a tenth of a second
+on XLA:CPU. ``jax.random`` under ``vmap`` takes four to ten times as long to compile, and for 32
+keys of 96,000 words nine to fifteen times as long to run: its rounds pass through memory.
+
+A key is two words, uint32 (..., 2). Keys are derived on the host: there it costs nothing, and a
+compiled loop over words that also derives their keys is slow to compile, and to run.
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -14,10 +24,57 @@ from jax import lax
 
 from lrrf_jax._typing import AnyArray, Array, NDArray
 from lrrf_jax._xla import add_at, fusion_barrier, take
-from lrrf_jax.trees.growth import Draw, GrowthConfig, Lottery, Samples
-from lrrf_jax.trees.threefry import derive_keys, key_of, random_words, uniform_of
+from lrrf_jax.trees.growth import Candidates, Draw, GrowthConfig, Samples
+
+_ROTATIONS = (13, 15, 26, 6), (17, 29, 16, 24)
+_PARITY = np.uint32(0x1BD11BDA)
+_N_GROUPS = 5  # of four rounds
 
 
+# ----------------------------------------------------------------------------- random words
+
+
+def key_of(key: Array) -> NDArray:  # uint32 (2,)
+    """Words of a key of ``jax.random``, which must be of the kind "threefry2x32"."""
+    kind = str(jax.random.key_impl(key))
+    if kind != "threefry2x32":
+        raise ValueError(f"key must be of the kind 'threefry2x32', not {kind!r}.")
+    return np.asarray(jax.random.key_data(key))
+
+
+def derive_keys(key: NDArray, number: NDArray) -> NDArray:  # uint32 (n, 2)
+    """Derive the key of each number, int32 (n,), from the one key, (2,), or its own, (n, 2)."""
+    counter = number.astype(np.uint32)
+    first, second = (np.broadcast_to(key[..., word], counter.shape) for word in (0, 1))
+    return np.stack(_hash(first, second, counter), axis=-1)
+
+
+def random_words(key: Array, n_words: int) -> Array:  # uint32 (n_keys, n_words)
+    """Draw words 0 .. n_words - 1 of each key, uint32 (n_keys, 2)."""
+    first, second = _hash(key[:, :1], key[:, 1:], jnp.arange(n_words, dtype=jnp.uint32))
+    return first ^ second
+
+
+def uniform_of(words: Array) -> Array:  # float32, 0 <= u < 1
+    """Make floats of random words, of their upper 23 bits."""
+    bits_of_one = jnp.uint32(0x3F800000)
+    return jax.lax.bitcast_convert_type(words >> 9 | bits_of_one, jnp.float32) - 1
+
+
+def _hash(first: Any, second: Any, counter: Any) -> tuple[Any, Any]:
+    """Encrypt the words 0 and ``counter`` by a key; arrays of NumPy or of JAX."""
+    parts = first, second, first ^ second ^ _PARITY
+    second = second + counter
+    for group in range(_N_GROUPS):
+        for shift in _ROTATIONS[group % 2]:
+            first = first + second
+            second = first ^ (second << shift | second >> (32 - shift))
+        first = first + parts[(group + 1) % 3]
+        second = second + (parts[(group + 2) % 3] + np.uint32(group + 1))
+    return first, second
+
+
+# ------------------------------------------------------------------------------ trees
 class TreeKeys(NamedTuple):
     """What the draws of some trees come from."""
 
@@ -97,7 +154,7 @@ def draw_samples(
     counts = row_counts(key, samples.n_samples, n_rows, config.bootstrap)
     drawn = ((counts > 0) & exists[:, None]).astype(jnp.int32)
     # Rows that are drawn go to the front of their tree's places, in order.
-    place = fusion_barrier(samples.zero, _marks_before(drawn, samples.zero))
+    place = fusion_barrier(jnp.cumsum(drawn, axis=1) - drawn)
     tree = jnp.arange(n_trees, dtype=jnp.int32)[:, None]
     place = jnp.where(drawn > 0, place + capacity * tree, capacity * n_trees).reshape(-1)
     row = jnp.broadcast_to(jnp.arange(n_rows, dtype=jnp.int32), counts.shape).reshape(-1)
@@ -112,39 +169,23 @@ def draw_samples(
     )
 
 
-def _marks_before(mark: Array, zero: Array) -> Array:
-    """Count the 1s before each place of each row; int32 (n_trees, n_rows) of 0 and 1.
-
-    By words of 32 places, and bits within a word: XLA:CPU vectorises that, and not ``cumsum``.
-    """
-    n_rows = mark.shape[1]
-    bits = jnp.pad(mark, ((0, 0), (0, -n_rows % 32))).astype(jnp.uint32)
-    place = jnp.arange(32, dtype=jnp.uint32)
-    bits = bits.reshape(len(mark), -1, 32)
-    word = fusion_barrier(zero, (bits << place).sum(-1, dtype=jnp.uint32))
-    count = lax.population_count(word)
-    before = fusion_barrier(zero, jnp.cumsum(count, axis=1) - count)
-    within = lax.population_count(word[:, :, None] & ((jnp.uint32(1) << place) - 1))
-    return (before[:, :, None] + within).astype(jnp.int32).reshape(len(mark), -1)[:, :n_rows]
-
-
-def draw_lottery(keys: TreeKeys, config: GrowthConfig) -> Lottery:
-    """Draw for every node of each tree, breadth first."""
+def draw_candidates(keys: TreeKeys, config: GrowthConfig) -> Candidates:
+    """Draw for every node of each tree, breadth first; fields (n_trees, n_nodes, n_candidates)."""
     n_nodes, n_candidates = 2**config.max_depth - 1, config.n_candidates
     shape = len(keys.candidates), n_candidates, n_nodes
     if n_candidates == config.n_features:
         every = jnp.arange(n_candidates, dtype=jnp.int32)
-        candidates = jnp.broadcast_to(every, (shape[0], n_nodes, n_candidates))
+        feature = jnp.broadcast_to(every, (shape[0], n_nodes, n_candidates))
     else:
         words = random_words(keys.candidates, n_candidates * n_nodes).reshape(shape)
-        candidates = jax.vmap(lambda words: draw_candidates(words, config.n_features))(words)
+        feature = jax.vmap(lambda words: choose_features(words, config.n_features))(words)
     if config.splitter != "random":
-        return Lottery(candidates, None)
+        return Candidates(feature, None)
     words = random_words(keys.thresholds, n_nodes * n_candidates)
-    return Lottery(candidates, uniform_of(words).reshape(candidates.shape))
+    return Candidates(feature, uniform_of(words).reshape(feature.shape))
 
 
-def draw_candidates(
+def choose_features(
     words: Array,  # uint32 (n_candidates, n_nodes)
     n_features: int,
 ) -> Array:  # int32 (n_nodes, n_candidates)

@@ -22,7 +22,6 @@ class ReadyForest(NamedTuple):
     leaf_slot: AnyArray  # int32 (n_trees, 2**depth)
     leaf_value: AnyArray  # int32 (n_slots, n_outputs)
     sliced: bitsliced.SlicedForest | None
-    zero: AnyArray  # int32 (), 0: see `xla.fusion_barrier`
 
 
 def make_ready(forest: Forest) -> ReadyForest:
@@ -37,7 +36,6 @@ def make_ready(forest: Forest) -> ReadyForest:
         leaf_slot=np.asarray(forest.leaf_slot),
         leaf_value=np.pad(value, ((0, n_slots - len(value)), (0, 0))),
         sliced=bitsliced.slice_forest(forest) if worth_it else None,
-        zero=np.int32(0),
     )
     return jax.device_put(ready)
 
@@ -56,6 +54,4 @@ def sum_over_trees(
     if forest.sliced is None or n_samples <= SMALL_BATCH or n_samples % bitsliced.ROWS_PER_WORD:
         leaves = find_leaves(forest.tests, features, forest_depth(forest))
         return sum_leaves(forest.leaf_slot, forest.leaf_value, leaves)
-    return bitsliced.sum_leaves_sliced(
-        forest.sliced, features, forest.leaf_value.shape[1], forest.zero
-    )
+    return bitsliced.sum_leaves_sliced(forest.sliced, features, forest.leaf_value.shape[1])

@@ -11,7 +11,8 @@ import jax.numpy as jnp
 from jax import lax
 
 from lrrf_jax._typing import Array
-from lrrf_jax.trees.criterion import VectorCriterion, product, sum_terms
+from lrrf_jax.trees.criterion import VectorCriterion
+from lrrf_jax.trees.numerics import product, sum_terms
 
 # Curves are tabulated in logarithmic steps, 64 an octave, down to shares of 2**-20.
 CURVE_OCTAVES = 20
@@ -30,7 +31,6 @@ def curve_shares() -> list[float]:
 def read_curve(
     curve: tuple[float, ...],  # one value for each of `curve_shares`
     share: Array,  # float32 (...), in [0, 1]
-    zero: Array,
 ) -> Array:  # float32 (...)
     """Interpolate a tabulated curve; shares below the first are taken for it, none (0) for 0."""
     table = jnp.asarray(curve, jnp.float32)
@@ -39,7 +39,7 @@ def read_curve(
     rest = (bits & (1 << _SHIFT) - 1).astype(jnp.float32) * (2.0**-_SHIFT)
     rest = jnp.where(share >= 1, 1.0, jnp.where(share < 2.0**-CURVE_OCTAVES, 0.0, rest))
     low, high = table.at[step].get(mode="clip"), table.at[step + 1].get(mode="clip")
-    return jnp.where(share > 0, low + product(high - low, rest, zero), 0.0)
+    return jnp.where(share > 0, low + product(high - low, rest), 0.0)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Disagreement(VectorCriterion):
         """Leading columns of which opposite signs mean disagreement."""
         return self.n_pairs
 
-    def score(self, sums: Array, zero: Array) -> Array:
+    def score(self, sums: Array) -> Array:
         """Minus the curve, times weight; int32 (..., n_stats, n_lanes) -> float32."""
         weight = self.weight(sums)
         pairs = list(itertools.combinations(range(self.n_items), 2))
@@ -93,8 +93,8 @@ class Disagreement(VectorCriterion):
         if self.at_least_half:
             against = jnp.maximum(against, self.mean_weight(sums))
         share = against / jnp.maximum(2 * voted.astype(jnp.float32), 1.0)
-        cost = read_curve(self.curve, jnp.clip(share, 0.0, 1.0), zero)
-        return -product(weight.astype(jnp.float32), cost, zero)
+        cost = read_curve(self.curve, jnp.clip(share, 0.0, 1.0))
+        return -product(weight.astype(jnp.float32), cost)
 
     def item_wins(self, sums: Array, item: int | Array) -> Array:
         """Net wins of an item."""
@@ -128,20 +128,20 @@ class MeanSimilarity(VectorCriterion):
         """Leading columns of which opposite signs mean disagreement."""
         return self.n_pairs
 
-    def score(self, sums: Array, zero: Array) -> Array:
+    def score(self, sums: Array) -> Array:
         """Mean similarity, times weight; int32 (..., n_stats, n_lanes) -> float32."""
         weight = self.weight(sums).astype(jnp.float32)
         one = self.mean_weight(sums)
 
         def square(k):
             votes = self.at(sums, k).astype(jnp.float32)
-            return product(votes, votes, zero)
+            return product(votes, votes)
 
         def seen(k):
             return self.at(sums, self.n_pairs + k).astype(jnp.float32)
 
         def both_seen(k):
-            return product(seen(k), jnp.maximum(seen(k) - one, 0.0), zero)
+            return product(seen(k), jnp.maximum(seen(k) - one, 0.0))
 
         # Each ordered pair of samples agrees or not on each pair of items: S^2 = agreements less
         # contradictions, of which every sample has one with itself.
@@ -151,13 +151,13 @@ class MeanSimilarity(VectorCriterion):
             chances = sum_terms(self.n_pairs, both_seen, weight.shape)
         else:
             itself = self.n_pairs * weight
-            chances = product(itself, jnp.maximum(weight - one, 0.0), zero)
+            chances = product(itself, jnp.maximum(weight - one, 0.0))
         if self.separate_count:
-            itself = product(itself, jnp.asarray(one, jnp.float32), zero)
+            itself = product(itself, jnp.asarray(one, jnp.float32))
         mean = (total - itself) / jnp.maximum(chances, 1.0)
-        return product(weight, jnp.where(chances > 0, mean, 0.0), zero)
+        return product(weight, jnp.where(chances > 0, mean, 0.0))
 
-    def accepts(self, score: Array, parent_score: Array, weight: Array) -> Array:
+    def accepts(self, score: Array, parent_score: Array, total: Array) -> Array:
         """Whether the children of a split agree enough better than their parent did."""
-        weight = jnp.maximum(weight, 1).astype(jnp.float32)
+        weight = jnp.maximum(self.weight(total), 1).astype(jnp.float32)
         return self.patience * (1 + score / weight) > 1 + parent_score / weight

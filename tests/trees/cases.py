@@ -2,11 +2,11 @@
 
 import jax
 import numpy as np
+from lrrf_jax.trees.sample_bins import pack_bins
 
 from lrrf_jax.trees import binning
 from lrrf_jax.trees.forest import Forest
 from lrrf_jax.trees.growth import GrowthConfig, Samples
-from lrrf_jax.trees.sample_bins import pack_bins
 
 N_ROWS = 128  # real rows and padding
 

@@ -7,11 +7,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-
 from lrrf_jax.trees.compact_bins import rank_bins, rank_layout, rank_lookup
+from lrrf_jax.trees.level_plan import level_nodes, make_plan
+
 from lrrf_jax.trees.criterion import ClassEntropy, Variance
 from lrrf_jax.trees.histogram import Layout
-from lrrf_jax.trees.level_plan import level_nodes, make_plan
 from lrrf_jax.trees.splitter import Split, best_split
 from tests.trees.cases import N_ROWS, config_for, features_with_ties, samples_of
 from tests.trees.growing import grow

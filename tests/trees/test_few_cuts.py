@@ -6,14 +6,14 @@ import chex
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from lrrf_jax.trees.few_cuts import choose_edges, part_lookup
+from lrrf_jax.trees.level_plan import n_parts, occupancy_layout
+from lrrf_jax.trees.level_slots import Drawn
 
 from lrrf_jax.trees import splitter as splitters
 from lrrf_jax.trees.criterion import Variance
-from lrrf_jax.trees.few_cuts import choose_edges, part_lookup
 from lrrf_jax.trees.growth import GrowthConfig, Lottery, Samples
 from lrrf_jax.trees.histogram import Layout, add_vectors, block_of
-from lrrf_jax.trees.level_plan import n_parts, occupancy_layout
-from lrrf_jax.trees.level_slots import Drawn
 from tests.trees.cases import config_for, features_with_ties, samples_of
 from tests.trees.growing import grow
 

@@ -3,10 +3,10 @@
 import jax
 import numpy as np
 import pytest
+from lrrf_jax.trees.level_slots import Drawn
 
 from lrrf_jax.trees import likeness
 from lrrf_jax.trees.criterion import SimilarityEntropy
-from lrrf_jax.trees.level_slots import Drawn
 from tests.trees.cases import config_for
 
 ZERO = np.int32(0)

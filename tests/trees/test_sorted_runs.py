@@ -3,7 +3,6 @@
 import jax
 import numpy as np
 import pytest
-
 from lrrf_jax.trees.sorted_runs import Runs, running_sum
 
 ZERO = np.int32(0)

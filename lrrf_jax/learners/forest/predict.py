@@ -24,9 +24,7 @@ def forest_ranks(
 ) -> Array:  # int32 (n_samples, n_labels)
     """Rank the labels of each row."""
     return map_tiles(
-        lambda rows: ranks_of_sums(
-            sum_over_trees(forest, rows), n_labels, aggregation, forest.zero
-        ),
+        lambda rows: ranks_of_sums(sum_over_trees(forest, rows), n_labels, aggregation),
         features,
     )
 
