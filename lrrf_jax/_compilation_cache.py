@@ -22,8 +22,9 @@ def use_compilation_cache(
     Parameters
     ----------
     directory : path, optional
-        By default ``$XDG_CACHE_HOME/lrrf_jax/xla``, and ``~/.cache`` where that is not set. Each
-        kind of processor has a directory of its own in it.
+        By default ``lrrf_jax/xla`` in the user's cache, as platformdirs knows it: on Linux
+        ``$XDG_CACHE_HOME`` or else ``~/.cache``, on macOS ``~/Library/Caches``, on Windows
+        ``%LOCALAPPDATA%``. Each kind of processor has a directory of its own in it.
     max_bytes : int
         Programs that were not used for longest are deleted beyond it.
 
@@ -44,14 +45,15 @@ def use_compilation_cache(
     Several processes may use one directory at a time. Programs that a killed process left half
     written are deleted.
     """
+    import platformdirs
+
     from lrrf_jax._validation import require_integer  # NumPy, which `lrrf --help` does without
 
     require_integer(max_bytes, "max_bytes", 1)
     if os.environ.get("JAX_COMPILATION_CACHE_DIR"):
         return None
     if directory is None:
-        base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-        directory = os.path.join(base, "lrrf_jax", "xla")
+        directory = os.path.join(platformdirs.user_cache_dir("lrrf_jax"), "xla")
     folder = os.path.join(directory, _processor())
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)

@@ -43,7 +43,7 @@ def use_devices(devices: Sequence[jax.Device] | Mesh) -> Iterator[None]:
     Notes
     -----
     Outside of such a block: the device that ``jax.default_device`` names, where it is set; else
-    every accelerator of every process; else, on CPUs, one device a process, whose cores are used
+    every accelerator of every process; else, on CPUs, one device per process, whose cores are used
     by threads. The choice holds for all threads of the process, and changes no result.
 
     Examples

@@ -1,6 +1,5 @@
 """Features as users pass them, arrays or data frames, to float32."""
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,7 +9,7 @@ from lrrf_jax._frames import column_names, counted, own_names
 from lrrf_jax._names import difference, is_default
 from lrrf_jax._numbers import as_numbers
 from lrrf_jax._typing import NDArray
-from lrrf_jax._validation import InputError
+from lrrf_jax._validation import InputError, warn_user
 
 _REMEDY = (
     "Convert numbers that are written as text with numpy.asarray(X, float); leave other text out, "
@@ -79,11 +78,9 @@ def as_features(
             f"{len(bad)} rows fail). Replace infinities with NaN or with a large number."
         )
     if given and n_features is not None and names is None and not is_default(X):
-        warnings.warn(
+        warn_user(
             f"the features of the model have no names: the columns of X, '{given[0]}' and so on, "
-            "are taken in their order. Fit with feature_names=... to have names decide.",
-            UserWarning,
-            stacklevel=4,
+            "are taken in their order. Fit with feature_names=... to have names decide."
         )
     return features
 

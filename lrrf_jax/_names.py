@@ -1,7 +1,6 @@
 """Names of columns, the user's and those that a model knows: which column is which."""
 
 import difflib
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,7 +8,7 @@ import numpy as np
 
 from lrrf_jax._frames import column_names, counted, own_names
 from lrrf_jax._typing import NDArray
-from lrrf_jax._validation import InputError, as_names
+from lrrf_jax._validation import InputError, as_names, warn_user
 
 
 def made_up_labels(count: int) -> list[str]:
@@ -66,11 +65,9 @@ def column_order(
     if is_default(table):
         return None
     if nameless and not place.keys() & set(expected):
-        warnings.warn(
+        warn_user(
             f"the labels of {need} have no names: the columns of {argument}, '{given[0]}' and so "
-            "on, are taken in their order. Fit with labels=... to have names decide.",
-            UserWarning,
-            stacklevel=5,
+            "on, are taken in their order. Fit with labels=... to have names decide."
         )
         return None
     raise InputError(

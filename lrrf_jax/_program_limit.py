@@ -11,7 +11,7 @@ import jax
 
 _MAPS = "/proc/self/maps"
 _MOST_MAPS = "/proc/sys/vm/max_map_count"
-_SECONDS_BETWEEN_CHECKS = 1.0  # one costs a microsecond a map
+_SECONDS_BETWEEN_CHECKS = 1.0  # one costs a microsecond per map
 
 _checked_at = -_SECONDS_BETWEEN_CHECKS
 _times_dropped = 0

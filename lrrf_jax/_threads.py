@@ -1,4 +1,4 @@
-"""How many threads this process may use: one a core, or fewer where it was told so."""
+"""How many threads this process may use: one per core, or fewer where it was told so."""
 
 import os
 

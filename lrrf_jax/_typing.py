@@ -20,12 +20,31 @@ Rankings are *positions*: entry (i, j) is the place of label j in ranking i, 1 =
 NaN where the ranking leaves label j out.
 """
 
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
+import numpy as np
 from jax import Array
-from numpy.typing import NDArray
 
+NDArray: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 # Fields of containers that live on both sides: NumPy arrays on the host, JAX arrays in a program.
 AnyArray: TypeAlias = Any
 
-__all__ = ["AnyArray", "Array", "NDArray"]
+Result = TypeVar("Result")
+
+if TYPE_CHECKING:
+
+    def jit(
+        function: Callable[..., Result],
+        /,
+        *,
+        static_argnames: str | Iterable[str] | None = None,
+        compiler_options: dict[str, Any] | None = None,
+    ) -> Callable[..., Result]:
+        """Keep the type of the result, where `jax.jit` says Any; arguments may be NumPy arrays."""
+        return function
+
+else:
+    from jax import jit
+
+__all__ = ["AnyArray", "Array", "NDArray", "jit"]

@@ -7,6 +7,8 @@ way out. Features are checked in :mod:`lrrf_jax._features`, rankings in
 
 import errno
 import os
+import sys
+import warnings
 from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any
 
@@ -31,6 +33,14 @@ class BackendError(RuntimeError):
     """JAX cannot be used in this process as it is set up; the message says what to change."""
 
 
+def warn_user(message: str) -> None:
+    """Warn on the line that called into this package, however deep the check is."""
+    frame, level = sys._getframe(), 1
+    while frame.f_back and frame.f_globals["__name__"].partition(".")[0] == "lrrf_jax":
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, UserWarning, stacklevel=level)
+
+
 # What the system says where it takes no more output.
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 
@@ -52,7 +62,7 @@ def unwritable(path: str, error: OSError | str) -> OutputError:
 def require_output_place(path: str) -> None:
     """Raise InputError where no file can be put in place as ``path``; costs nothing.
 
-    Output is written beside its place and moved there when it is whole, which would replace a
+    Output is written next to its place and moved there when it is whole, which would replace a
     pipe or a device, ``/dev/null`` say, by a file.
     """
     folder = os.path.dirname(path) or "."
@@ -74,13 +84,13 @@ def as_names(names: Any, count: int, what: str, argument: str) -> list[str]:
     """Check user-given names: ``count`` distinct texts."""
     if not isinstance(names, Iterable) or isinstance(names, str | bytes | Set | Mapping):
         raise InputError(
-            f"{argument} must be a list of {count} names, one a {what}, in the order of the "
+            f"{argument} must be a list of {count} names, one per {what}, in the order of the "
             f"columns; it is {names!r:.60}."
         )
     names = [str(name) for name in names]
     if len(names) != count or len(set(names)) != count:
         raise InputError(
-            f"{argument} must hold {count} distinct names, one a {what}; it holds {len(names)}, "
+            f"{argument} must hold {count} distinct names, one per {what}; it holds {len(names)}, "
             f"{len(set(names))} of them distinct."
         )
     return names
@@ -108,7 +118,7 @@ def as_weights(sample_weight: Any, n_samples: int) -> NDArray | None:  # float64
         weight = np.full(n_samples, weight)
     if weight.shape != (n_samples,):
         raise InputError(
-            f"sample_weight must have one number a row, shape ({n_samples},); "
+            f"sample_weight must have one number per row, shape ({n_samples},); "
             f"it has shape {weight.shape}."
         )
     bad = ~(np.isfinite(weight) & (weight >= 0))

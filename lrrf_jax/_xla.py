@@ -20,7 +20,7 @@ def add_at(table: Array, index: Array, values: Array) -> Array:
     """Add to rows of ``table``, at places that the caller has proved to be in bounds.
 
     XLA:CPU runs it at the speed of a C loop where the table has one axis, and takes half a
-    nanosecond a cell where whole rows of 57 are added, a tenth of cell by cell.
+    nanosecond per cell where whole rows of 57 are added, a tenth of cell by cell.
     """
     return table.at[index].add(values, mode="promise_in_bounds", wrap_negative_indices=False)
 

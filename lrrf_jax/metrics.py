@@ -16,7 +16,7 @@ per_row : bool
 The result is the mean over the rows in which the score is defined, a Python float. Rows without a
 known pair of labels (two ranked labels that the truth does not tie) are left out. `InputError` is
 raised if there is no other row, or if an argument has another form. Computed in float64 on the
-host, in O(n_samples n_labels^2) time, in chunks of about 8 MB.
+host, in O(n_samples n_labels^2) time, in blocks of about 8 MB.
 
 Examples
 --------
@@ -34,8 +34,9 @@ from lrrf_jax._numbers import VECTOR, as_numbers
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError
 from lrrf_jax.rankings import distances
+from lrrf_jax.rankings.pairwise import row_blocks
 from lrrf_jax.rankings.permutations import places
-from lrrf_jax.rankings.validation import number_table, require_rows
+from lrrf_jax.rankings.validation import number_table, require_positions, require_rows
 
 __all__ = [
     "footrule_distance",
@@ -49,8 +50,6 @@ __all__ = [
     "top_k_accuracy",
     "weighted_tau",
 ]
-
-_CELLS_PER_CHUNK = 2**20  # label pairs of one chunk, 8 MB as float64
 
 
 def kendall_tau(
@@ -227,10 +226,8 @@ def _score(
 ) -> Any:
     truth, prediction = _checked_rankings(y_true, y_pred)
     weight = None if sample_weight is None else _checked_weight(sample_weight, len(truth))
-    n_rows = max(1, _CELLS_PER_CHUNK // truth.shape[1] ** 2)
     values = np.empty(len(truth))
-    for start in range(0, len(truth), n_rows):
-        rows = slice(start, start + n_rows)
+    for rows in row_blocks(*truth.shape):
         known = distances.n_known_pairs(truth[rows], prediction[rows]) > 0
         values[rows] = np.where(known, score(truth[rows], prediction[rows]), np.nan)
     if per_row:
@@ -266,13 +263,7 @@ def _checked_rankings(y_true: Any, y_pred: Any) -> tuple[NDArray, NDArray]:
     if len(truth) == 0:
         raise InputError("y_true must have one row at least; it has none.")
     n_labels = truth.shape[1]
-    # Scores instead of positions would be read upside down: the range tells most of them.
-    require_rows(
-        (np.isnan(truth) | ((truth >= 1) & (truth <= n_labels))).all(axis=1),
-        truth,
-        f"y_true must hold positions from 1 to {n_labels}, or NaN where unknown",
-        "Convert scores with `rankings_from_scores`; close gaps with `densify`.",
-    )
+    require_positions(truth, "y_true")
     require_rows(
         ((prediction >= 1) & (prediction <= n_labels)).all(axis=1),
         prediction,
@@ -283,12 +274,12 @@ def _checked_rankings(y_true: Any, y_pred: Any) -> tuple[NDArray, NDArray]:
 
 
 def _checked_weight(sample_weight: Any, n_samples: int) -> NDArray:  # float64 (n_samples,)
-    remedy = "Give one number a row."
+    remedy = "Give one number per row."
     weight = as_numbers(sample_weight, "sample_weight", form=VECTOR, remedy=remedy)
     weight = weight.astype(np.float64)
     if weight.shape != (n_samples,):
         raise InputError(
-            f"sample_weight must have one number a row, shape ({n_samples},); "
+            f"sample_weight must have one number per row, shape ({n_samples},); "
             f"it has shape {weight.shape}."
         )
     require_rows(

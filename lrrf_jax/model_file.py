@@ -117,7 +117,7 @@ def read_model(
                 "`save` or `lrrf train` wrote."
             )
         if len(metadata) > 1:
-            raise _safetensors.Malformed("it holds texts beside those of the model")
+            raise _safetensors.Malformed("it holds texts besides those of the model")
         header = _parsed(target, metadata[_KEY])
         data = np.empty(n_data, np.uint8)
         if file.readinto(data.data) != n_data or file.read(1):

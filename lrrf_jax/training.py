@@ -11,6 +11,7 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import chex
 import jax
 import jax.numpy as jnp
 import optax
@@ -70,6 +71,8 @@ def minimise(
         float32 goes; a loss or gradient that is not finite is never the best, unless the start
         was such.
     """
+    chex.assert_type(jax.tree.leaves(start), float)
+    chex.assert_rank([max_steps, tolerance], 0)
     optimiser = optax.with_extra_args_support(optimiser)
     state = optimiser.init(start)
     # Whether a line search leaves value and gradient of the point that it went to.
@@ -78,6 +81,7 @@ def minimise(
 
     def step(now: _Descent) -> _Descent:
         value, gradient = evaluate(now.params, state=now.state)
+        chex.assert_shape(value, ())
         slope = optax.tree.max(jax.tree.map(lambda leaf: jnp.max(jnp.abs(leaf)), gradient))
         better = (value < now.best_loss) & jnp.isfinite(slope)
         updates, state = optimiser.update(

@@ -1,5 +1,6 @@
 """Compiled programs on disk: where they are kept, what is deleted, and who leaves them alone."""
 
+import importlib
 import os
 import pathlib
 import subprocess
@@ -29,6 +30,21 @@ def test_compiled_programs_are_kept_in_the_cache_directory(tmp_path, monkeypatch
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setenv("HOME", str(tmp_path))
     assert use_compilation_cache().startswith(str(tmp_path / ".cache/lrrf_jax"))
+
+
+@pytest.mark.parametrize(
+    ("system", "place"),
+    [("unix", ".cache/lrrf_jax/xla"), ("macos", "Library/Caches/lrrf_jax/xla")],
+)
+def test_without_a_variable_the_cache_is_where_the_system_keeps_them(
+    tmp_path, monkeypatch, jax_settings, system, place
+):
+    module = importlib.import_module(f"platformdirs.{system}")
+    directories = module.Unix if system == "unix" else module.MacOS
+    monkeypatch.setattr("platformdirs.PlatformDirs", directories)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert use_compilation_cache().startswith(str(tmp_path / place))
 
 
 def test_directory_and_size_can_be_given(tmp_path, jax_settings):

@@ -275,3 +275,12 @@ def test_eight_threads_rank_alike_beside_fits(name, n_calls):
         assert all(future.result(timeout=5 * ENDS_IN) for future in waiting)
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
+
+
+def test_importing_the_package_starts_no_backend():
+    code = (
+        "import lrrf_jax, lrrf_jax.datasets, lrrf_jax.metrics, lrrf_jax.io.tables\n"
+        "from jax._src import xla_bridge\n"
+        "assert not xla_bridge.backends_are_initialized()"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

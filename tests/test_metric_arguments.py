@@ -7,6 +7,7 @@ import pytest
 
 from lrrf_jax import metrics
 from lrrf_jax._validation import InputError
+from lrrf_jax.rankings import pairwise
 
 ALL = {name: getattr(metrics, name) for name in metrics.__all__}
 TRUTH, PREDICTION = [[1, 2, 3], [2, 1, 3]], [[1, 3, 2], [3, 1, 2]]
@@ -69,7 +70,7 @@ def test_positions_at_the_ends_of_their_range_are_taken():
 
 
 @pytest.mark.parametrize(("cells", "rows"), [(1, 1), (50, 2), (75, 3), (10**6, 9)])
-def test_so_many_rows_are_held_at_once_as_the_pairs_of_a_chunk_allow(monkeypatch, cells, rows):
+def test_so_many_rows_are_held_at_once_as_the_pairs_of_a_block_allow(monkeypatch, cells, rows):
     truth = np.tile(np.arange(1, 6), (9, 1))
     seen = []
     counted = metrics.distances.n_known_pairs
@@ -78,7 +79,7 @@ def test_so_many_rows_are_held_at_once_as_the_pairs_of_a_chunk_allow(monkeypatch
         seen.append(len(truth))
         return counted(truth, prediction)
 
-    monkeypatch.setattr(metrics, "_CELLS_PER_CHUNK", cells)
+    monkeypatch.setattr(pairwise, "CELLS_PER_BLOCK", cells)
     monkeypatch.setattr(metrics.distances, "n_known_pairs", count)
     assert metrics.kendall_tau(truth, truth) == 1
     assert max(seen) == rows

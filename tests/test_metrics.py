@@ -11,6 +11,7 @@ from sklearn.metrics import ndcg_score
 
 from lrrf_jax import metrics
 from lrrf_jax._validation import InputError
+from lrrf_jax.rankings import pairwise
 from tests import oracles
 from tests.strategies import complete_rankings, partial_rankings
 
@@ -134,10 +135,10 @@ def test_tau_depends_on_positions_not_on_orderings():
     assert metrics.kendall_tau(truth, prediction) != metrics.kendall_tau(*inverse)
 
 
-def test_values_do_not_depend_on_the_chunks(monkeypatch):
+def test_values_do_not_depend_on_the_blocks(monkeypatch):
     truth, prediction = random_rankings(50, 5, 4), random_rankings(50, 5, 5)
     whole = {score: score(truth, prediction, per_row=True) for score in ALL}
-    monkeypatch.setattr(metrics, "_CELLS_PER_CHUNK", 7 * 25)
+    monkeypatch.setattr(pairwise, "CELLS_PER_BLOCK", 7 * 25)
     for score in ALL:
         assert score(truth, prediction, per_row=True).tolist() == whole[score].tolist()
 

@@ -49,7 +49,7 @@ FILES = {
     "no UTF-8": (header(b'{"__metadata__":{"lrrf_jax":"\xff"}}'), "is no model file"),
     "a text more": (
         header(b'{"__metadata__":{"lrrf_jax":"{}","format":"pt"}}'),
-        "texts beside those of the model",
+        "texts besides those of the model",
     ),
     "an array twice": (
         header(b'{"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]},"a":1}'),

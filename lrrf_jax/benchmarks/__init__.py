@@ -1,4 +1,4 @@
-"""How long fit and predict take beside other libraries, on the machine at hand.
+"""How long fit and predict take next to other libraries, on the machine at hand.
 
 ``cases`` says what is measured, ``equal_forest`` gives other libraries the very trees of a model,
 ``engines`` are the runs, ``timing`` takes their time in turn, ``apart`` what needs a process of its

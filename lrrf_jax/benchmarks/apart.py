@@ -41,7 +41,7 @@ def measure_apart(
     """Add ``memory``, ``cold_start`` and ``programs`` to a document.
 
     Memory is that of the first shape at the largest numbers of rows that a cell of the document
-    was run at, one engine a process, on all cores.
+    was run at, one engine per process, on all cores.
     """
     with tempfile.TemporaryDirectory() as folder:
         document["cold_start"] = []

@@ -37,7 +37,7 @@ NOTES = {
         "no ranking",
         ONNX: "the same trees as a TreeEnsembleRegressor (BRANCH_GTE, SUM); sums out, no ranking",
         TREELITE: "the same trees through the model builder; sums out, no ranking",
-        LIGHTGBM: "predict of its own forest (raw scores): one number a row, for orientation",
+        LIGHTGBM: "predict of its own forest (raw scores): one number per row, for orientation",
         GATHER: "the plain kernel of lrrf_jax.trees.traversal, one gather a level, same batches",
         C_REFERENCE: "scripts/bitslice_reference.c, the same trees, ranks out, cc "
         + " ".join(c_reference.FLAGS),
@@ -49,7 +49,7 @@ NOTES = {
         "threads only",
         SCIKIT_LEARN: "RandomForestClassifier on the top label, entropy, exact splits, the same "
         "depth and number of candidate features",
-        LIGHTGBM: 'boosting="rf" on "label 1 is preferred to label 2": one tree a round, '
+        LIGHTGBM: 'boosting="rf" on "label 1 is preferred to label 2": one tree per round, '
         "63 bins, binning included",
         LIGHTGBM_MULTICLASS: 'boosting="rf" on the top label: one tree a class and round',
     },

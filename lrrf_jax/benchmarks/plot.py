@@ -1,4 +1,4 @@
-"""The log-log plot of a document: seconds a call over rows, an engine a line."""
+"""The log-log plot of a document: seconds per call over rows, an engine a line."""
 
 import os
 from typing import Any
@@ -68,7 +68,7 @@ def draw(document: dict[str, Any], path: str | os.PathLike, *, threads: int = 1)
             axis.yaxis.set_minor_formatter(NullFormatter())
             if kind == kinds[-1]:
                 axis.set_xlabel("rows")
-        row[0].set_ylabel("seconds a call")
+        row[0].set_ylabel("seconds per call")
     figure.legend(
         list(handles.values()),
         list(handles),

@@ -27,7 +27,7 @@ def lines(cell: dict[str, Any]) -> list[str]:
         per_row = duration(entry["median_s"] / cell["rows"])
         out.append(
             f"  {entry['engine']:<{width}}  {entry['threads']} threads  "
-            f"{duration(entry['median_s']):>8}{ratio}  {per_row:>8} a row  "
+            f"{duration(entry['median_s']):>8}{ratio}  {per_row:>8} per row  "
             f"({entry['rounds']} rounds, {entry['cores_used']:.1f} cores)"
         )
     out += [f"  {name}: {why}" for name, why in cell["skipped"].items()]

@@ -133,7 +133,7 @@ def versions() -> dict[str, str]:
 def new_document(plan: Plan) -> dict[str, Any]:
     """Start a document: versions, machine, settings, and how to read the rest."""
     return {
-        "what": f"{plan.n_trees} trees of depth {plan.max_depth}; seconds a call, wall clock",
+        "what": f"{plan.n_trees} trees of depth {plan.max_depth}; seconds per call, wall clock",
         "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "versions": versions(),
         "hardware": hardware(),
@@ -148,7 +148,7 @@ def new_document(plan: Plan) -> dict[str, Any]:
         },
         "notes": {
             "data": DATA_NOTE,
-            "timing": "all engines of a cell in turn, in one process, once a round; medians over "
+            "timing": "all engines of a cell in turn, in one process, once per round; medians over "
             "rounds; an engine that takes more than a third of cell_seconds runs once; calls "
             "under 4 ms are repeated within a sample",
             "threads": "1: the calling thread and those it starts are bound to one core, and "

@@ -1,4 +1,4 @@
-"""Time in turn: every engine once a round, so that the noise of a machine hits all alike."""
+"""Time in turn: every engine once per round, so that the noise of a machine hits all alike."""
 
 import contextlib
 import dataclasses
@@ -40,7 +40,7 @@ class Timing:
     first_seconds: float
     compile_seconds: float
     n_programs: int
-    seconds: list[float]  # a call, one a round
+    seconds: list[float]  # per call, one per round
     cores_used: float  # processor time over wall-clock time
 
     @property
@@ -115,7 +115,7 @@ def _sample(engine: Engine, n_calls: int) -> tuple[float, float]:
 def time_in_turn(
     engines: list[Engine], *, rounds: int, cell_seconds: float
 ) -> dict[tuple[str, int], Timing]:
-    """Run every engine once a round; stop after ``rounds`` or ``cell_seconds``.
+    """Run every engine once per round; stop after ``rounds`` or ``cell_seconds``.
 
     An engine that takes more than a third of ``cell_seconds`` is run once only. The first calls,
     which compile and warm caches, are measured apart.

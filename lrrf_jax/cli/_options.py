@@ -124,7 +124,7 @@ NoCache = Annotated[
     bool,
     typer.Option(
         "--no-compilation-cache",
-        help="Do not keep compiled programs in $XDG_CACHE_HOME/lrrf_jax/xla (~/.cache/...), "
+        help="Do not keep compiled programs in the user's cache (~/.cache/lrrf_jax/xla on Linux), "
         "which saves seconds at the next start.",
     ),
 ]

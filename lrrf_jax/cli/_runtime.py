@@ -20,7 +20,7 @@ _M_ARENA_MAX = -8  # of malloc.h
 def share_one_heap() -> None:
     """Let all threads allocate from one heap, where the C library is glibc.
 
-    With a heap a thread, memory creeps up by some percent over a long run: an array that one
+    With a heap per thread, memory creeps up by some percent over a long run: an array that one
     thread allocates and another one frees leaves a hole that nobody else may fill.
     """
     if sys.platform == "linux" and "MALLOC_ARENA_MAX" not in os.environ:

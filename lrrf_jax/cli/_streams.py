@@ -37,7 +37,12 @@ def say(text: str) -> None:
 
 
 def show(text: str) -> None:
-    """Write lines to stdout, at once.
+    """Write lines to stdout, at once; see `write` for errors."""
+    write(printable(text))
+
+
+def write(text: str) -> None:
+    """Write to stdout what is `printable` already.
 
     Raises
     ------
@@ -46,7 +51,7 @@ def show(text: str) -> None:
         no error: the command goes on, and says nothing more.
     """
     try:
-        typer.echo(printable(text))
+        typer.echo(text)
         sys.stdout.flush()
     except OSError as error:
         from lrrf_jax._validation import unwritable

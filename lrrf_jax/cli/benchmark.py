@@ -13,7 +13,7 @@ def benchmark(
     ] = False,
     json: _options.AsJson = False,
 ) -> None:
-    """Time fit and predict on this machine, beside the libraries that are installed.
+    """Time fit and predict on this machine, next to the libraries that are installed.
 
     \b
     Examples:

@@ -1,6 +1,5 @@
 """``lrrf datasets``: what there is, fetched and described."""
 
-import contextlib
 from typing import Annotated, Any
 
 import typer
@@ -45,8 +44,8 @@ def list_(directory: Directory = None, json: _options.AsJson = False) -> None:
 
     What is listed can be given to the other commands, as in lrrf evaluate kebi:iris.
     """  # noqa: D301
-    from lrrf_jax._validation import InputError
     from lrrf_jax.cli import _runtime
+    from lrrf_jax.cli._tables import show_table
     from lrrf_jax.datasets import builtin_names, load
     from lrrf_jax.datasets.kebi import kebi_directory, local_copy
     from lrrf_jax.datasets.kebi_content import kebi_sets
@@ -56,20 +55,16 @@ def list_(directory: Directory = None, json: _options.AsJson = False) -> None:
         data = load(name)
         shape = {"rows": len(data.X), "features": data.X.shape[1], "labels": data.y.shape[1]}
         entries.append({"data": f"builtin:{name}", **shape, "here": True})
-    folder = None
-    with contextlib.suppress(InputError):  # without pooch there is no cache folder
-        folder = kebi_directory(directory)
+    folder = kebi_directory(directory)
     for name, known in kebi_sets().items():
         shape = {"rows": known.rows, "features": known.features, "labels": known.labels}
-        here = folder is not None and local_copy(name, folder) is not None
+        here = local_copy(name, folder) is not None
         entries.append({"data": f"kebi:{name}", **shape, "here": here})
     if json:
         _runtime.print_json({"directory": folder, "datasets": entries})
         return
-    layout = "{data:22}{rows:>8}{features:>10}{labels:>8}  {here}"
-    _runtime.show(layout.format(**{key: key for key in entries[0]}))
-    for entry in entries:
-        _runtime.show(layout.format(**{**entry, "here": "yes" if entry["here"] else "no"}))
+    rows = [{**entry, "here": "yes" if entry["here"] else "no"} for entry in entries]
+    show_table(list(rows[0]), [[str(value) for value in entry.values()] for entry in rows])
 
 
 @app.command(cls=Command)
@@ -143,6 +138,7 @@ def describe(
     A KEBI set that is not there is downloaded. Files are read as lrrf train reads them.
     """  # noqa: D301
     from lrrf_jax.cli import _learners, _runtime
+    from lrrf_jax.cli._tables import show_facts
     from lrrf_jax.datasets import fetch_kebi
     from lrrf_jax.datasets.kebi_content import kebi_sets
 
@@ -158,9 +154,11 @@ def describe(
     if json:
         _runtime.print_json(facts)
         return
-    for key, value in facts.items():
-        text = ", ".join(map(str, value)) if isinstance(value, list) else value
-        _runtime.show(f"{key.replace('_', ' ') + ':':24}{text}")
+    show_facts({f"{key.replace('_', ' ')}:": _listed(value) for key, value in facts.items()})
+
+
+def _listed(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _facts(table: Any) -> dict[str, Any]:

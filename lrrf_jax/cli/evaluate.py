@@ -213,12 +213,14 @@ def _scored(model: str, sources: list[str], reading: Any, failures: Any) -> list
 def _show(document: dict[str, Any], failures: Any, json: bool, table: Any) -> None:
     """Write the one JSON document, or the table."""
     from lrrf_jax.cli import _runtime
+    from lrrf_jax.cli._tables import show_table
 
     if json:
         failed = [{"data": source, "error": text} for source, text in failures.messages.items()]
         _runtime.print_json({**document, "failed": failed})
     elif document["results"]:
-        _runtime.show("\n".join(_aligned(table(document["results"]))))
+        header, *rows = table(document["results"])
+        show_table(header, rows)
 
 
 def _learner_rows(results: list[dict[str, Any]]) -> list[list[str]]:
@@ -250,14 +252,3 @@ def _model_rows(results: list[dict[str, Any]]) -> list[list[str]]:
         ]
         for result in results
     ]
-
-
-def _aligned(rows: list[list[str]]) -> list[str]:
-    """Pad the cells of a table: columns of numbers on the right, columns of text on the left."""
-    columns = []
-    for header, *cells in zip(*rows, strict=True):
-        width = max(len(header), *map(len, cells))
-        numeric = all(cell.replace(".", "").replace("-", "").isdigit() for cell in cells)
-        pad = str.rjust if numeric else str.ljust
-        columns.append([pad(cell, width) for cell in (header, *cells)])
-    return ["  ".join(row).rstrip() for row in zip(*columns, strict=True)]

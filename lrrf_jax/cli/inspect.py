@@ -20,6 +20,7 @@ def inspect(
     """  # noqa: D301 (typer reads the backspace as: do not rewrap)
     from lrrf_jax import learners, model_file
     from lrrf_jax.cli import _runtime
+    from lrrf_jax.cli._tables import show_facts
 
     _runtime.require_model_file(model)
     header, arrays = model_file.read_model(model)
@@ -28,8 +29,12 @@ def inspect(
     if json:
         _runtime.print_json(facts)
         return
-    # A line each, whatever the names hold.
-    _runtime.show("\n".join(_streams.printable(line, keep="") for line in _lines(facts)))
+    show_facts(_worded(facts))
+    if "feature_importances" in facts:
+        names = facts["features"] or [str(j) for j in range(facts["n_features"])]
+        shares = sorted(zip(facts["feature_importances"], names, strict=True), reverse=True)
+        lines = [f"  {share:.4f}  {_streams.printable(name, keep='')}" for share, name in shares]
+        _runtime.show("\n".join(["importance of features", *lines]))
 
 
 def _facts(path: str, header: dict[str, Any], ranker: Any) -> dict[str, Any]:
@@ -69,7 +74,8 @@ def _longest_path(forest: Any) -> int:
     return int(nodes.max() + 1).bit_length() if len(nodes) else 0
 
 
-def _lines(facts: dict[str, Any]) -> list[str]:
+def _worded(facts: dict[str, Any]) -> dict[str, str]:
+    """Write what is shown in one line each."""
     rows = {
         "model": facts["model"],
         "file": f"{facts['bytes']} bytes, format {facts['format_version']}, written by lrrf_jax "
@@ -83,11 +89,4 @@ def _lines(facts: dict[str, Any]) -> list[str]:
         rows["aggregation"] = facts["aggregation"]
     if "trees" in facts:
         rows["forest"] = f"{facts['trees']} trees, depth {facts['depth']}, {facts['leaves']} leaves"
-    width = max(map(len, rows)) + 2
-    lines = [f"{key:<{width}}{value}" for key, value in rows.items()]
-    if "feature_importances" in facts:
-        names = facts["features"] or [str(j) for j in range(facts["n_features"])]
-        shares = sorted(zip(facts["feature_importances"], names, strict=True), reverse=True)
-        lines.append("importance of features")
-        lines += [f"  {share:.4f}  {name}" for share, name in shares]
-    return lines
+    return {name: str(value) for name, value in rows.items()}

@@ -111,7 +111,7 @@ def _from_arrays(
     _require_numbers(path, ranked, "array 'y'")
     if len(raw) != len(ranked):
         raise InputError(
-            f"{path}: 'X' has {len(raw)} rows and 'y' has {len(ranked)}. Save one ranking a row."
+            f"{path}: 'X' has {len(raw)} rows and 'y' has {len(ranked)}. Save one ranking per row."
         )
     if len(raw) == 0:
         raise no_rows(path)
@@ -126,7 +126,7 @@ def _from_arrays(
     left_out = set(match_columns(path, features, how.exclude, "exclude")) if how.exclude else set()
     kept = [j for j, feature in enumerate(features) if feature not in left_out]
     if not kept:
-        raise InputError(f"{path}: no feature column is left beside those of exclude=.")
+        raise InputError(f"{path}: no feature column is left besides those of exclude=.")
     X = np.empty((len(raw), len(kept)), np.float32)
     for column, j in enumerate(kept):
         values = without_missing(raw[:, j].astype(np.float64), how.missing)

@@ -105,5 +105,5 @@ def _without_positions(
     repeats = {*names[names.index(chosen.ranking) :]} & {*label_names}
     kept = tuple(name for name in chosen.features if name not in repeats)
     if not kept:
-        raise InputError(f"{path}: no feature column is left beside the labels.")
+        raise InputError(f"{path}: no feature column is left besides the labels.")
     return kept

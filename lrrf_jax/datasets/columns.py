@@ -148,5 +148,5 @@ def _features(
                 "(--exclude), or name the features with features= (--features)."
             )
     if not chosen:
-        raise InputError(f"{path}: no feature column is left beside the labels.")
+        raise InputError(f"{path}: no feature column is left besides the labels.")
     return chosen

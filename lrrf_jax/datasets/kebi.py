@@ -8,6 +8,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 from urllib.parse import urlparse
 
+import platformdirs
+
 from lrrf_jax._files import replacing
 from lrrf_jax._tabular import suffix_of
 from lrrf_jax._validation import InputError, is_no_room, unwritable
@@ -122,7 +124,7 @@ def kebi_directory(directory: str | os.PathLike[str] | None = None) -> str:
         return os.path.abspath(os.path.expanduser(os.fsdecode(directory)))
     if os.environ.get(FOLDER_VARIABLE):
         return os.path.abspath(os.path.expanduser(os.environ[FOLDER_VARIABLE]))
-    return os.path.join(os.fspath(_pooch().os_cache("lrrf_jax")), "kebi")
+    return os.path.join(platformdirs.user_cache_dir("lrrf_jax"), "kebi")
 
 
 def local_copy(name: str, folder: str) -> str | None:

@@ -63,7 +63,7 @@ def from_classification(
     classes = _classes(y)
     if classes.shape != (len(table),):
         raise InputError(
-            f"y must hold one class a row of X, shape ({len(table)},); its shape is "
+            f"y must hold one class per row of X, shape ({len(table)},); its shape is "
             f"{classes.shape}."
         )
     if len(np.unique(classes)) < 2:

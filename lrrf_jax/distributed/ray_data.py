@@ -122,7 +122,7 @@ def predict_dataset(
 
 
 class RankingWorker:
-    """One process that ranks batches; Ray starts it, and calls it with one after the other.
+    """One process that ranks batches; Ray starts it, and calls it with one after another.
 
     Parameters
     ----------

@@ -92,7 +92,7 @@ def compare(
     folds, repeats, seed, protocol, stratified
         As `cross_validate` takes them.
     missing : sequence of float
-        Shares of the labels to delete, one after the other.
+        Shares of the labels to delete, one after another.
     folds_run : int or mapping of str to int, optional
         How many of the folds of each repeat to run, for all tables or by the name of the table.
     results : path, optional

@@ -1,6 +1,6 @@
 """The experiments of Zhou and Qiu (2018), sections 5 and 6, with every learner that there is.
 
-Tables are set beside what the paper prints; curves show tau against the share of missing labels,
+Tables are set against what the paper prints; curves show tau against the share of missing labels,
 the number of trees and their depth. Data sets are given as a mapping from names to ``(X, y)``.
 """
 
@@ -52,7 +52,7 @@ Tables = Mapping[str, tuple[Any, Any]]
 
 @dataclasses.dataclass(frozen=True)
 class TableExperiment:
-    """Learners on data sets, beside a table of the paper, as `table_experiment` returns it.
+    """Learners on data sets, against a table of the paper, as `table_experiment` returns it.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ class TableExperiment:
         return ScoreTable(self.scores[:, kept], self.datasets, names)
 
     def rows(self) -> ReportTable:
-        """Return one line a data set and method."""
+        """Return one line per data set and method."""
         header = ("data", "learner", "tau", "std", "folds", "printed", "gap")
         rows = [
             (
@@ -102,7 +102,7 @@ class TableExperiment:
         return ReportTable(self._title(), header, rows)
 
     def report(self) -> ReportTable:
-        """Return one line a data set, with two columns a method: measured and printed."""
+        """Return one line per data set, with two columns per method: measured and printed."""
         header, columns = ["data"], []
         for j, method in enumerate(self.methods):
             header.append(method)
@@ -128,7 +128,7 @@ class TableExperiment:
     def _title(self) -> str:
         missing = MISSING_OF_TABLE[self.number]
         return (
-            f"Kendall's tau with {missing:.0%} of the training labels deleted, beside table "
+            f"Kendall's tau with {missing:.0%} of the training labels deleted, against table "
             f"{self.number} of Zhou and Qiu (2018)"
         )
 
@@ -200,7 +200,7 @@ class CurveExperiment:
     runs: dict[tuple[str, str], NDArray]
 
     def rows(self) -> ReportTable:
-        """Return one line a data set, method and value, with mean and deviation over the runs."""
+        """Return one line per data set, method and value, with mean and deviation over the runs."""
         rows = [
             (data, method, value, float(np.nanmean(taus)), _std(taus), len(taus))
             for (data, method), runs in self.runs.items()
@@ -211,7 +211,7 @@ class CurveExperiment:
         )
 
     def report(self) -> ReportTable:
-        """Return one line a data set and method, one column a value."""
+        """Return one line per data set and method, one column per value."""
         header = ("data", "learner", *(str(value) for value in self.values))
         rows = [
             (data, method, *(float(np.nanmean(taus)) for taus in runs))

@@ -20,7 +20,7 @@ from lrrf_jax._validation import InputError
 from lrrf_jax.learners import RandomForestLabelRanker
 from lrrf_jax.learners.forest import views
 
-_PAIRS_A_BLOCK = 1 << 18  # neighbours of queries at a time; a block takes some 30 bytes a label
+_PAIRS_PER_BLOCK = 1 << 18  # neighbours of queries at a time; a block takes some 30 bytes per label
 _EXACT_LABELS = 20  # votes of more labels have denominators too large for whole numbers
 
 
@@ -144,7 +144,7 @@ def _blocks(count: NDArray) -> Iterator[tuple[int, int]]:
     ends = np.cumsum(count)
     first, done = 0, 0
     while first < len(count):
-        last = int(np.searchsorted(ends, done + _PAIRS_A_BLOCK, side="right"))
+        last = int(np.searchsorted(ends, done + _PAIRS_PER_BLOCK, side="right"))
         last = max(last, first + 1)
         yield first, last
         first, done = last, int(ends[last - 1])

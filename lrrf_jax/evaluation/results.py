@@ -42,7 +42,7 @@ class FoldResult:
     protocol : str
     stratified : bool
     folds, repeat, fold : int
-        Folds a repeat; repeat and fold, both from 0.
+        Folds per repeat; repeat and fold, both from 0.
     seed : int
     params : str
         Parameters of the estimator, JSON.

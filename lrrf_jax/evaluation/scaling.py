@@ -49,7 +49,7 @@ class ScalingExperiment(NamedTuple):
         return ReportTable(self._title(), header, self.seconds, decimals=4)
 
     def report(self) -> ReportTable:
-        """Return the fitted exponents beside those that the paper states."""
+        """Return the fitted exponents with those that the paper states."""
         header = ("axis", "fit", "predict", "fit, paper", "fit, sorted scan")
         rows = [
             (axis, fit, predict, PAPER_EXPONENTS[axis], SCAN_EXPONENTS[axis])
@@ -91,7 +91,7 @@ def scaling_experiment(
     base : mapping of axis to size, optional
         What the others are meanwhile; by default ``BASE``.
     repeats : int
-        Times that each is measured; the least counts. Compilation comes before and does not.
+        Times that each is measured; the minimum counts. Compilation comes before and does not.
     """
     if learner not in LEARNERS:
         raise InputError(f"there is no learner {learner!r}; there are {', '.join(LEARNERS)}.")

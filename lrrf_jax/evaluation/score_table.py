@@ -49,7 +49,7 @@ class ScoreTable(NamedTuple):
         )
 
     def per_method(self, values: NDArray) -> Any:
-        """Return one value a method, or one a pair of methods, named as the table is."""
+        """Return one value per method, or one per pair of methods, named as the table is."""
         if not self.labelled:
             return values
         import pandas as pd
@@ -89,8 +89,8 @@ def as_score_table(table: Any, missing: str = "raise", decimals: int | None = No
     values = scores.scores
     if values.ndim != 2 or values.shape[1] < 2:
         raise InputError(
-            "table must have a row a data set and a column a method, at least two of each; its "
-            f"shape is {values.shape}."
+            "table must have one row per data set, one column per method, at least two of each; "
+            f"its shape is {values.shape}."
         )
     if len(set(scores.methods)) < len(scores.methods):
         twice = next(name for name in scores.methods if scores.methods.count(name) > 1)
@@ -101,7 +101,7 @@ def as_score_table(table: Any, missing: str = "raise", decimals: int | None = No
             f"table must hold finite scores; {scores.methods[column]!r} on "
             f"{scores.datasets[row]!r} is {values[row, column]}."
         )
-    known = ~np.isnan(values).any(1)
+    known = np.all(~np.isnan(values), axis=1)
     if missing == "raise" and not known.all():
         row, column = np.argwhere(np.isnan(values))[0]
         raise InputError(
@@ -145,7 +145,7 @@ def _read(table: Any) -> ScoreTable:
         values = as_numbers(table, "table", remedy=_REMEDY).astype(np.float64)
         if values.ndim == 0:
             raise InputError(
-                "table must have a row a data set and a column a method; it is a number."
+                "table must have one row per data set and one column per method; it is a number."
             )
         width = values.shape[1] if values.ndim == 2 else 0
         return ScoreTable(values, _numbered(len(values)), _numbered(width))

@@ -16,7 +16,7 @@ def rankable(rankings: NDArray) -> NDArray:  # bool (n_labels,)
     All of them, where fewer than two are ranked: then there is nothing to learn, which is for the
     learner to refuse.
     """
-    ranked = ~np.isnan(rankings).all(0)
+    ranked = np.any(~np.isnan(rankings), axis=0)
     return ranked if ranked.sum() > 1 else np.ones_like(ranked)
 
 

@@ -1,4 +1,4 @@
-"""Two threads beside the calling one: one reads ahead, one writes behind."""
+"""Two threads besides the calling one: one reads ahead, one writes behind."""
 
 import collections
 import contextlib

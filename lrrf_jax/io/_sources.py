@@ -171,7 +171,7 @@ def _record_batch_rows(path: str, size: int, changed: int) -> list[int] | None:
         if not isinstance(reader, pa.ipc.RecordBatchFileReader):
             return None
         narrowest = min(range(len(reader.schema)), key=lambda j: _width(reader.schema.types[j]))
-    # Arrow keeps the counts beside the rows, so that one column of them has to be read.
+    # Arrow keeps the counts next to the rows, so that one column of them has to be read.
     options = pa.ipc.IpcReadOptions(included_fields=[narrowest])
     with pa.ipc.open_file(pa.OSFile(path), options=options) as reader:
         return [reader.get_batch(i).num_rows for i in range(reader.num_record_batches)]

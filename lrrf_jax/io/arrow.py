@@ -53,7 +53,7 @@ def predict_arrow(
     Returns
     -------
     pyarrow.RecordBatch or pyarrow.Table, as ``batch`` is
-        The kept columns, then a column a label with its position, int32, 1 = best. Its schema
+        The kept columns, then a column per label with its position, int32, 1 = best. Its schema
         is that of :func:`ranking_schema`, whatever the rows.
 
     Raises

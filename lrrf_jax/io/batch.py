@@ -183,7 +183,8 @@ def _plan(job: Job, sources: Sequence[Source], format: str | None) -> dict[str, 
 
 def model_checksum(ranker: Any) -> str:
     """Return a SHA-256 of all that predictions depend on: the fitted arrays and the names."""
-    from lrrf_jax.learners.persistence import flatten  # costs nothing where there is a ranker
+    # Costs nothing where there is a ranker.
+    from lrrf_jax.learners.persistence.content import flatten
 
     digest = hashlib.sha256()
     names = getattr(ranker, "feature_names_in_", None)

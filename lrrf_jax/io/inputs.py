@@ -37,7 +37,7 @@ class Source(NamedTuple):
     key: str  # the same in every working directory
     memory: MemoryInput | None
     fingerprint: tuple[int, int]  # bytes, and time of the last change in nanoseconds
-    ranges: tuple[RowRange, ...] | None  # None: parts are met one after the other, while reading
+    ranges: tuple[RowRange, ...] | None  # None: parts are met one after another, while reading
     n_rows: int | None
     error: InputError | None  # why it cannot be read
 

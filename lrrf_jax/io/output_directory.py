@@ -138,7 +138,7 @@ class OutputDirectory:
         _remove(os.path.join(self._folder, "plan.json"))
 
     def _find_finished(self, sources: Sequence[Source], overwrite: bool) -> None:
-        # Names first: a shard that runs beside this one lists a part before it names it.
+        # Names first: a shard that runs at the same time lists a part before it names it.
         names = os.listdir(self.path)
         journals = manifest.read_journals(self._folder)
         listed = {r.output for _, records in journals for r in records if isinstance(r, PartRecord)}
@@ -271,7 +271,7 @@ def _clash(one: Source, other: Source, output: str, suffix: str) -> OutputTaken:
     path = f"{os.path.join(output, stem_of(other.name))}.{suffix}"
     return OutputTaken(
         f"{one.name} and {other.name} would both be written to {path}. Rename one, or predict "
-        "them one after the other."
+        "them one after another."
     )
 
 

@@ -11,11 +11,9 @@ from lrrf_jax._tabular import suffix_of
 from lrrf_jax._validation import InputError, require_output_place
 from lrrf_jax.io.inputs import Source
 from lrrf_jax.io.locks import locked
-from lrrf_jax.io.manifest import FailureRecord, PartRecord
+from lrrf_jax.io.manifest import PartRecord
 from lrrf_jax.io.shards import Shard
 from lrrf_jax.io.table_writer import TableWriter
-
-Records = list[PartRecord | FailureRecord]
 
 
 class OutputTaken(InputError):
@@ -131,7 +129,7 @@ def describe(writer: TableWriter, part: Part, last: bool, name: str) -> PartReco
 
 
 def holds(path: str, record: PartRecord) -> bool:
-    """Tell whether a file is the one that was written; reading it costs little beside making it."""
+    """Tell whether a file is the one that was written; reading it costs less than making it."""
     try:
         with open(path, "rb") as file:
             if os.fstat(file.fileno()).st_size != record.bytes:

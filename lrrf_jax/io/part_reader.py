@@ -68,7 +68,7 @@ class Job(NamedTuple):
 def read_parts(
     job: Job, sources: Sequence[Source], finished: dict[tuple[str, int], PartRecord]
 ) -> Iterator[Message]:
-    """Yield the rows of the parts that are not finished, one part after the other.
+    """Yield the rows of the parts that are not finished, one part after another.
 
     What is wrong with an input comes as a `Fault`; the others go on.
     """

@@ -17,7 +17,7 @@ from lrrf_jax.io._sinks import SINKS, Sink
 
 
 def ranking_table(positions: NDArray, labels: Sequence[str], kept: pa.Table | None) -> pa.Table:
-    """Put the kept columns and one column of positions a label side by side.
+    """Put the kept columns and one column of positions per label side by side.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class TableWriter:
         By default what the suffix of ``path`` says.
     temporary : str, optional
         The name of the unfinished file, on the same file system as ``path``. By default it lies
-        beside it, hidden, as ``.NAME.<random>.tmp``.
+        next to it, hidden, as ``.NAME.<random>.tmp``.
 
     Raises
     ------

@@ -1,6 +1,5 @@
 """The training table as learners see it: checked, converted, and counted."""
 
-import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,11 +14,21 @@ from lrrf_jax._validation import (
     as_weights,
     require_choice,
     require_storable_names,
+    warn_user,
 )
 from lrrf_jax._xla import bucket_size
-from lrrf_jax.learners.fixed_point import relative_weights
+from lrrf_jax.learners._weights import relative_weights
 from lrrf_jax.rankings.permutations import place_missing_last
 from lrrf_jax.rankings.validation import number_table, require_rankings
+
+
+class TableShape(NamedTuple):
+    """What settings depend on in a table."""
+
+    n_samples: int
+    n_features: int
+    n_labels: int
+    complete: bool  # whether every ranking ranks every label
 
 
 class TrainingTable(NamedTuple):
@@ -38,12 +47,11 @@ class TrainingTable(NamedTuple):
         """Weights of some rows, ``None`` where all are equal."""
         return None if self.weight is None else self.weight[rows]
 
-
-def table_of_shape(n_features: int, n_labels: int) -> TrainingTable:
-    """Return a table of one row, for what depends on the number of columns only."""
-    features = np.broadcast_to(np.float32(0), (1, n_features))
-    positions = np.broadcast_to(np.float32(1), (1, n_labels))
-    return TrainingTable(features, positions, None, np.zeros(1, np.int64), [], None, 1, True)
+    @property
+    def shape(self) -> TableShape:
+        """Numbers of rows and columns, and whether labels are missing."""
+        n_samples, n_features = self.features.shape
+        return TableShape(n_samples, n_features, self.positions.shape[1], self.complete)
 
 
 class KnownNames(NamedTuple):
@@ -96,7 +104,7 @@ def training_table(
     require_storable_names(names or [], "feature_names")
     _require_every_label(positions, label_names)
     if sample_weight is not None:
-        remedy = "Give one number a row."
+        remedy = "Give one number per row."
         sample_weight = as_numbers(sample_weight, "sample_weight", form=VECTOR, remedy=remedy)
     weight = as_weights(sample_weight, n_rows)
 
@@ -104,16 +112,14 @@ def training_table(
     informative = n_ranked >= (2 if missing == "unknown" else 1)
     if not informative.all():
         n_left_out = int((~informative).sum())
-        warnings.warn(
+        warn_user(
             f"{n_left_out} of {n_rows} rows rank too few labels to prefer one to another; "
-            "they are left out of training.",
-            UserWarning,
-            stacklevel=4,
+            "they are left out of training."
         )
     kept = informative if weight is None else informative & (weight > 0)
     if not kept.any():
         raise InputError(
-            "y must prefer one label to another in one row at least; every row ranks fewer than "
+            "y must prefer one label to another in at least one row; every row ranks fewer than "
             'two labels. For top-k lists say missing="last".'
         )
     if missing == "last":
@@ -142,12 +148,10 @@ def warn_of_other_row_order(X: Any, y: Any) -> None:
     if rows.equals(others):
         return
     if len(rows) == len(others) and rows.isin(others).all():
-        warnings.warn(
+        warn_user(
             "the rows of X and y have the same labels in different orders; they are taken in their "
             "order, the first of X with the first of y. Write y.loc[X.index] where labels should "
-            "decide.",
-            UserWarning,
-            stacklevel=5,
+            "decide."
         )
 
 
@@ -183,7 +187,7 @@ def _require_every_label(positions: NDArray, labels: list[str]) -> None:
     if absent.any():
         first = labels[int(np.argmax(absent))]
         raise InputError(
-            f"y must rank every label in one row at least; label '{first}' is missing in all "
+            f"y must rank every label in at least one row; label '{first}' is missing in all "
             f"{len(positions)} rows ({absent.sum()} of {len(labels)} labels are). "
             "Leave that column out."
         )

@@ -15,10 +15,10 @@ from lrrf_jax._typing import NDArray
 
 SMALL_SIZES = (1, 8, 32, 128, 256, 1024)
 TILE = 2048
-_TILES_A_CALL = (32, 4, 1)
-_CALLS_A_THREAD = 4
+_TILES_PER_CALL = (32, 4, 1)
+_CALLS_PER_THREAD = 4
 _THREADED_ROWS = 2**15  # fewer are ranked in the time that it takes to start threads
-PROGRAM_SIZES = (*SMALL_SIZES, *(TILE * k for k in reversed(_TILES_A_CALL)))
+PROGRAM_SIZES = (*SMALL_SIZES, *(TILE * k for k in reversed(_TILES_PER_CALL)))
 
 
 def batch_sizes(n_rows: int, n_threads: int = 1) -> list[int]:
@@ -36,10 +36,10 @@ def batch_sizes(n_rows: int, n_threads: int = 1) -> list[int]:
             return [size]
     n_threads = n_threads if n_rows >= _THREADED_ROWS else 1
     n_tiles = -(-n_rows // TILE)
-    most = n_tiles if n_threads == 1 else max(1, n_tiles // (_CALLS_A_THREAD * n_threads))
+    most = n_tiles if n_threads == 1 else max(1, n_tiles // (_CALLS_PER_THREAD * n_threads))
     sizes, left = [], n_rows
     while left > 0:
-        tiles = next(k for k in _TILES_A_CALL if k == 1 or (k <= most and k * TILE <= left))
+        tiles = next(k for k in _TILES_PER_CALL if k == 1 or (k <= most and k * TILE <= left))
         sizes.append(tiles * TILE)
         left -= sizes[-1]
     return sizes

@@ -1,4 +1,4 @@
-"""CC: constraint classification, one linear utility a label, learnt by a perceptron.
+"""CC: constraint classification, one linear utility per label, learnt by a perceptron.
 
 Har-Peled, Roth, Zimak, "Constraint classification for multiclass classification and ranking",
 NIPS 2002. A pair (a before b) of a row x is the constraint (w_a - w_b) x > 0. The bound on the
@@ -6,10 +6,10 @@ mistakes of a pair against noise: Khardon and Wachman, "Noise tolerant variants 
 algorithm", JMLR 8, 2007; alpha = 500 as in Huellermeier et al. 2008.
 """
 
-import dataclasses
 import functools
 from typing import Annotated, Any, ClassVar, NamedTuple
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -18,35 +18,20 @@ from jax import lax
 from lrrf_jax._typing import Array, NDArray
 from lrrf_jax._validation import require_choice, require_integer
 from lrrf_jax._xla import COMPILER_OPTIONS, take
-from lrrf_jax.learners._table import TrainingTable
-from lrrf_jax.learners.base import LabelRanker
-from lrrf_jax.learners.linear import (
-    LinearParams,
-    design,
-    in_blocks,
-    params_of,
-    params_violation,
-    row_weights,
-    scaled,
-    scaling_of,
-    utility_rows,
-)
-from lrrf_jax.learners.schema import Range
+from lrrf_jax.learners._table import TableShape, TrainingTable
+from lrrf_jax.learners.linear.blocks import in_blocks, row_weights
+from lrrf_jax.learners.linear.params import LinearParams, design, params_of, scaled, scaling_of
+from lrrf_jax.learners.linear.ranker import UtilityLabelRanker
+from lrrf_jax.learners.persistence.schema import Range
+from lrrf_jax.learners.persistence.stored import PlainConfig
 
-_MOST_EPOCHS = 2**15 - 1  # mistakes of a pair are counted in int16
-
-
-@dataclasses.dataclass(frozen=True)
-class CCConfig:
-    """Settings of a fitted constraint classifier."""
-
-    n_labels: Annotated[int, Range(2)]
+_MAX_EPOCHS = 2**15 - 1  # mistakes of a pair are counted in int16
 
 
 def rounds_of_pairs(n_labels: int) -> NDArray:  # int32 (n_rounds, n_labels)
-    """Schedule all pairs of labels as a round-robin tournament: each label's partner a round.
+    """Schedule all pairs of labels as a round-robin tournament: each label's partner in each round.
 
-    The pairs of a round share no label, so a perceptron that sees them one after the other, and
+    The pairs of a round share no label, so a perceptron that sees them one after another, and
     one that sees them at once, make the same steps. A label without a partner has itself.
 
     >>> rounds_of_pairs(4).tolist()
@@ -71,10 +56,11 @@ def constraints(
     *,
     pairs: str,
 ) -> Array:  # int8 (..., n_rounds, n_labels)
-    """Tell, each round, who of a label and its partner comes first: +1 the label; 0 no constraint.
+    """Tell for each round which comes first, a label (+1) or its partner (-1); 0: no constraint.
 
     "adjacent" keeps the pairs with no ranked label between them, which imply the others.
     """
+    chex.assert_type(positions, jnp.float32)
     partner = rounds_of_pairs(positions.shape[-1])
     mine, other = positions[..., None, :], positions[..., partner]
     sign = (mine < other).astype(jnp.int8) - (mine > other).astype(jnp.int8)
@@ -113,9 +99,13 @@ def fit_perceptron(
     """Show all rows, shuffled, again and again, until no pair is out of order.
 
     A row's weights change by multiples of the row, so within a row the pairs are seen one after
-    the other in terms of the utilities alone, O(n_columns n_labels + n_pairs) a row.
+    another in terms of the utilities alone, O(n_columns n_labels + n_pairs) per row.
     """
     n_rows, n_rounds, n_labels = sign.shape
+    chex.assert_shape([columns, row_weight], [(n_rows, None), (n_rows,)])
+    chex.assert_rank([epochs, alpha], 0)
+    chex.assert_type([columns, sign, row_weight], [jnp.float32, jnp.int8, jnp.float32])
+    chex.assert_type([epochs, alpha], [jnp.int32, jnp.int16])
     partner = jnp.asarray(rounds_of_pairs(n_labels))
     reach = jnp.sum(columns * columns, axis=1) * row_weight  # what a step adds to a utility
     half = jnp.float32(0.5)  # every pair is met from both of its ends
@@ -202,14 +192,14 @@ def fit_cc(
         sign,
         row_weight,
         np.int32(epochs),
-        np.int16(min(alpha, _MOST_EPOCHS)),
-        bounded=epochs > alpha,  # a pair makes one mistake an epoch at most
+        np.int16(min(alpha, _MAX_EPOCHS)),
+        bounded=epochs > alpha,  # a pair makes at most one mistake per epoch
     )
     models = np.asarray(end.mean if average else end.weight).T
     return params_of(scaling, models), int(end.n_epochs), int(end.n_wrong)
 
 
-class ConstraintClassificationLabelRanker(LabelRanker):
+class ConstraintClassificationLabelRanker(UtilityLabelRanker):
     """Constraint classification (CC), Har-Peled, Roth and Zimak 2002, by a perceptron.
 
     Each label has a linear utility, and labels are ranked by it. Rows are shown in random order;
@@ -218,45 +208,33 @@ class ConstraintClassificationLabelRanker(LabelRanker):
 
     Parameters
     ----------
-    epochs : int, default 50
-        Most passes over the rows; training ends after a pass without a mistake.
-    alpha : int, default 500
+    epochs : int
+        Maximum number of passes over the rows; training ends after a pass without a mistake.
+    alpha : int
         A pair of a row that was out of order ``alpha`` times is taken for noise, and left out from
-        then on. A pair is met once an epoch, so this matters with more epochs than ``alpha``.
-    average : bool, default True
+        then on. A pair is met once per epoch, so this matters with more epochs than ``alpha``.
+    average : bool
         Use the mean of the weights over all pairs shown, which varies far less than the last ones.
-    pairs : {"all", "adjacent"}, default "all"
+    pairs : {"all", "adjacent"}
         Constraints of a ranking: all its pairs, or those of neighbours, which imply the others.
-    fit_intercept : bool, default True
-        Centre the features and add a constant one. The paper does without.
-    max_pairs : int, default 2**26
-        Most pairs to show, for large tables: there are fewer epochs then, one at least. 2**26
-        pairs take less than a minute.
-    missing : {"unknown", "last"}, default "unknown"
-        What a missing label means: nothing, or (top-k lists) a place after every ranked label.
-    random_state : int, RandomState or None, default None
+    max_pairs : int
+        Maximum number of pairs to show, for large tables: there are fewer epochs then, one at
+        least. 2**26 pairs take less than a minute.
+    random_state : int, RandomState or None
         Decides the order of the rows. The same int gives the same bytes.
 
     Attributes
     ----------
-    labels_ : str (n_labels,)
-    n_features_in_ : int
-    feature_names_in_ : object (n_features,)
-        Where the features had names.
-    n_iter_ : int
-        Epochs that were run.
     n_mistakes_ : int
-        Pairs out of order in the last of them.
-    params_ : LinearParams
-        ``weight``, float32 (n_features, n_labels), of scaled features, and ``intercept``.
+        Pairs out of order in the last epoch.
 
     Notes
     -----
-    The pairs of a row are shown one after the other, in the order of a round-robin tournament. A
+    The pairs of a row are shown one after another, in the order of a round-robin tournament. A
     row of weight w, of weights of mean 1, moves the weights of the labels w times as far, and
     counts w times in their mean, which is close to, but not the same as, w copies. Features have
     unit variance, or unit mean square without an intercept, and must not be missing. Fit costs
-    O(epochs n_samples (n_features n_labels + n_labels^2)), predict O(n_features n_labels) a row.
+    O(epochs n_samples (n_features n_labels + n_labels^2)), predict O(n_features n_labels) per row.
 
     Examples
     --------
@@ -268,32 +246,15 @@ class ConstraintClassificationLabelRanker(LabelRanker):
     """
 
     name = "cc"
-    params_type = LinearParams
-    config_type = CCConfig
-    accepts_missing_features = False
 
-    def __init__(
-        self,
-        *,
-        epochs: int = 50,
-        alpha: int = 500,
-        average: bool = True,
-        pairs: str = "all",
-        fit_intercept: bool = True,
-        max_pairs: int = 2**26,
-        missing: str = "unknown",
-        random_state: Any = None,
-    ) -> None:
-        self.epochs = epochs
-        self.alpha = alpha
-        self.average = average
-        self.pairs = pairs
-        self.fit_intercept = fit_intercept
-        self.max_pairs = max_pairs
-        self.missing = missing
-        self.random_state = random_state
+    epochs: int = 50
+    alpha: int = 500
+    average: bool = True
+    pairs: str = "all"
+    max_pairs: int = 2**26
+    random_state: Any = None
 
-    def _check_settings(self, n_features: int, n_labels: int) -> None:
+    def _check_settings(self, shape: TableShape) -> None:
         require_integer(self.epochs, "epochs", 1)
         require_integer(self.alpha, "alpha", 1)
         require_choice(self.average, "average", (True, False))
@@ -301,8 +262,7 @@ class ConstraintClassificationLabelRanker(LabelRanker):
         require_choice(self.fit_intercept, "fit_intercept", (True, False))
         require_integer(self.max_pairs, "max_pairs", 1)
 
-    def _fit(self, key: Any, table: TrainingTable) -> tuple[LinearParams, CCConfig]:
-        self._check_settings(table.features.shape[1], table.positions.shape[1])
+    def _fit(self, key: Any, table: TrainingTable) -> tuple[LinearParams, PlainConfig]:
         params, self.n_iter_, self.n_mistakes_ = fit_cc(
             key,
             table,
@@ -313,13 +273,7 @@ class ConstraintClassificationLabelRanker(LabelRanker):
             fit_intercept=bool(self.fit_intercept),
             max_pairs=int(self.max_pairs),
         )
-        return params, CCConfig(table.positions.shape[1])
-
-    def _ranks(self, features: NDArray) -> Any:
-        return utility_rows(self.params_, features, of_ranks=True)
-
-    def _scores(self, features: NDArray) -> Any:
-        return utility_rows(self.params_, features, of_ranks=False)
+        return params, PlainConfig(table.positions.shape[1])
 
     _extra_types: ClassVar[dict[str, Any]] = {
         "n_iter": Annotated[int, Range(1)],
@@ -327,10 +281,8 @@ class ConstraintClassificationLabelRanker(LabelRanker):
     }
 
     def _extra_header(self) -> dict[str, Any]:
-        return {"n_iter": self.n_iter_, "n_mistakes": self.n_mistakes_}
+        return super()._extra_header() | {"n_mistakes": self.n_mistakes_}
 
     def _restore_extra(self, extra: dict[str, Any]) -> None:
-        self.n_iter_, self.n_mistakes_ = int(extra["n_iter"]), int(extra["n_mistakes"])
-
-    def _check_params(self, params: LinearParams) -> str | None:
-        return params_violation(params)
+        super()._restore_extra(extra)
+        self.n_mistakes_ = int(extra["n_mistakes"])

@@ -1,9 +1,9 @@
 """The baseline: one ranking for every row, Borda's consensus of the training rankings."""
 
-import dataclasses
 import functools
 from typing import Annotated, Any, NamedTuple
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -11,7 +11,8 @@ import numpy as np
 from lrrf_jax._typing import AnyArray, Array, NDArray
 from lrrf_jax.learners._table import TrainingTable
 from lrrf_jax.learners.base import LabelRanker
-from lrrf_jax.learners.schema import Range, Stored
+from lrrf_jax.learners.persistence.schema import Stored
+from lrrf_jax.learners.persistence.stored import PlainConfig
 from lrrf_jax.rankings.aggregation import borda
 from lrrf_jax.rankings.statistics import borda_votes
 
@@ -22,13 +23,6 @@ class ConsensusParams(NamedTuple):
     mean_vote: Annotated[AnyArray, Stored("float32", "n_labels")]
 
 
-@dataclasses.dataclass(frozen=True)
-class ConsensusConfig:
-    """Settings of a fitted consensus."""
-
-    n_labels: Annotated[int, Range(2)]
-
-
 def fit_consensus(table: TrainingTable) -> ConsensusParams:
     """Average the generalised Borda votes of the training rankings."""
     votes = np.asarray(borda_votes(table.positions), np.float64)
@@ -36,19 +30,21 @@ def fit_consensus(table: TrainingTable) -> ConsensusParams:
 
 
 @functools.partial(jax.jit, static_argnames="of_ranks")
-def consensus_rows(mean_vote: Array, features: Array, *, of_ranks: bool) -> Array:
+def consensus_rows(
+    mean_vote: Array,  # float32 (n_labels,)
+    features: Array,  # float32 (n_samples, n_features)
+    *,
+    of_ranks: bool,
+) -> Array:
     """Repeat the consensus, or its scores, for each row; (n_samples, n_labels)."""
+    chex.assert_rank([mean_vote, features], [1, 2])
+    chex.assert_type([mean_vote, features], jnp.float32)
     row = borda(mean_vote) if of_ranks else mean_vote
     return jnp.broadcast_to(row, (len(features), *row.shape))
 
 
 class ConsensusLabelRanker(LabelRanker):
     """Predict Borda's consensus of the training rankings for every row.
-
-    Parameters
-    ----------
-    missing : {"unknown", "last"}, default "unknown"
-        What a missing label means: nothing, or a place after every ranked label.
 
     Notes
     -----
@@ -58,13 +54,9 @@ class ConsensusLabelRanker(LabelRanker):
     name = "default"
     needs_features = False
     params_type = ConsensusParams
-    config_type = ConsensusConfig
 
-    def __init__(self, *, missing: str = "unknown") -> None:
-        self.missing = missing
-
-    def _fit(self, key: Any, table: TrainingTable) -> tuple[ConsensusParams, ConsensusConfig]:
-        return fit_consensus(table), ConsensusConfig(table.positions.shape[1])
+    def _fit(self, key: Any, table: TrainingTable) -> tuple[ConsensusParams, PlainConfig]:
+        return fit_consensus(table), PlainConfig(table.positions.shape[1])
 
     def _ranks(self, features: NDArray) -> Any:
         return consensus_rows(self.params_.mean_vote, features, of_ranks=True)

@@ -2,7 +2,6 @@
 
 import dataclasses
 import numbers
-from typing import Any
 
 import numpy as np
 
@@ -10,13 +9,9 @@ from lrrf_jax._typing import Array, NDArray
 from lrrf_jax._validation import InputError
 from lrrf_jax._xla import bucket_size
 from lrrf_jax.learners._table import TrainingTable
-from lrrf_jax.learners.neighbor_ranking import (
-    MOST_PRIOR,
-    Model,
-    NeighborConfig,
-    Neighborhood,
-    NeighborsLabelRanker,
-)
+from lrrf_jax.learners.neighbors.params import MAX_PRIOR, NeighborConfig
+from lrrf_jax.learners.neighbors.ranker import NeighborsLabelRanker
+from lrrf_jax.learners.neighbors.scores import Model, Neighborhood
 from lrrf_jax.rankings import plackett_luce
 
 _OVERALL_PRIOR = 1.0  # keeps the strengths of all training rankings away from 0
@@ -48,39 +43,18 @@ class PlackettLuceNeighborsLabelRanker(NeighborsLabelRanker):
 
     Parameters
     ----------
-    n_neighbors : int or "auto", default "auto"
-        "auto" chooses 5, 10, 15 or 20: the one of the best mean tau, over the known pairs of
-        training rows held out in ten folds (of 4,096 rows, drawn at random, at most).
-    weights : {"uniform", "dudani", "distance"}, default "uniform"
-        What a near row counts. "dudani": from 1 for the nearest down to 0 for the farthest of
-        them, by distance; "distance": the inverse of the distance, where rows at distance 0
-        outweigh all others.
-    prior : float, default 0.1
-        Strength of a gamma prior around the strengths of all training rankings, in places won a
+    prior : float
+        Strength of a gamma prior around the strengths of all training rankings, in places won per
         label, while the nearest row weighs 1. With 0 a label that never wins a place near a row
         has strength 0, and rankings that agree drive the fit to its limit of 1,000 iterations.
-    scale : bool, default False
-        Whether to standardise the features. Without it a feature counts by its units: set it
-        where they differ.
-    missing : {"unknown", "last"}, default "unknown"
-        What a missing label means: nothing, or a place after every ranked label.
-    random_state : int, RandomState or None
-        Draws the folds of "auto".
-
-    Attributes
-    ----------
-    n_neighbors_ : int
-        The number of neighbours in use.
-    params_, config_
-        The training rows, and the settings.
 
     Notes
     -----
     Cheng, Dembczynski and Hüllermeier 2010; they use no prior. Distances are Euclidean, in
     float32, and exact; of equally near rows the first in training counts. ``n_neighbors`` counts
     rows, whatever they weigh; among them a row of weight w, of weights of mean 1, counts as w rows
-    beside the prior. Partial rankings count as they are. Scores are the strengths: a label's chance
-    to be the best.
+    besides the prior. Partial rankings count as they are. Scores are the strengths: the chance of
+    each label to be the best.
 
     Fitting an int costs one fit to all rankings; predicting, and "auto", O(n_train n_features) a
     row, and up to 1,000 iterations of O(n_neighbors n_labels^2).
@@ -96,26 +70,11 @@ class PlackettLuceNeighborsLabelRanker(NeighborsLabelRanker):
     name = "ib-pl"
     by_share = False  # nothing is made up for the labels that it leaves out
 
-    def __init__(
-        self,
-        *,
-        n_neighbors: Any = "auto",
-        weights: str = "uniform",
-        prior: float = 0.1,
-        scale: bool = False,
-        missing: str = "unknown",
-        random_state: Any = None,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.weights = weights
-        self.prior = prior
-        self.scale = scale
-        self.missing = missing
-        self.random_state = random_state
+    prior: float = 0.1
 
     def _settings(self) -> NeighborConfig:
         number = isinstance(self.prior, numbers.Real) and not isinstance(self.prior, bool)
-        if not number or not 0 <= self.prior <= MOST_PRIOR:
+        if not number or not 0 <= self.prior <= MAX_PRIOR:
             raise InputError(f"prior must be a finite number, 0 or more; it is {self.prior!r}.")
         return dataclasses.replace(super()._settings(), prior=float(self.prior))
 

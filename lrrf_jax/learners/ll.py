@@ -1,13 +1,13 @@
-"""LL: log-linear models for label ranking, one linear utility a label.
+"""LL: log-linear models for label ranking, one linear utility per label.
 
 Dekel, Manning, Singer, "Log-linear models for label ranking", NIPS 2003, with the decomposition
 of a ranking into its edges: each pair of ranked labels is a graph of its own.
 """
 
-import dataclasses
 import functools
-from typing import Annotated, Any, ClassVar
+from typing import Any
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -16,33 +16,16 @@ from jax import lax
 from lrrf_jax._typing import Array, NDArray
 from lrrf_jax._validation import require_choice, require_integer, require_number
 from lrrf_jax._xla import COMPILER_OPTIONS
-from lrrf_jax.learners._table import TrainingTable
-from lrrf_jax.learners.base import LabelRanker
-from lrrf_jax.learners.linear import (
-    LinearParams,
-    design,
-    in_blocks,
-    outer_sum,
-    params_of,
-    params_violation,
-    row_weights,
-    scaled,
-    scaling_of,
-    utility_rows,
-)
-from lrrf_jax.learners.schema import Range
+from lrrf_jax.learners._table import TableShape, TrainingTable
+from lrrf_jax.learners.linear.blocks import assert_blocks, in_blocks, outer_sum, row_weights
+from lrrf_jax.learners.linear.params import LinearParams, design, params_of, scaled, scaling_of
+from lrrf_jax.learners.linear.ranker import UtilityLabelRanker
+from lrrf_jax.learners.persistence.stored import PlainConfig
 from lrrf_jax.rankings.pairwise import pair_indices, pair_signs
 
 _EXACT = lax.Precision.HIGHEST
-_LEAST_SUM = 1e-12  # keeps the logarithm of a sum finite where no edge contributes
+_MIN_SUM = 1e-12  # keeps the logarithm of a sum finite where no edge contributes
 _MEMORY = 10  # steps that L-BFGS remembers
-
-
-@dataclasses.dataclass(frozen=True)
-class LLConfig:
-    """Settings of a fitted log-linear model."""
-
-    n_labels: Annotated[int, Range(2)]
 
 
 def edge_loss(
@@ -80,10 +63,13 @@ def fit_lbfgs(
     start: Array,  # float32 (n_columns, n_labels)
 ) -> tuple[Array, Array]:  # float32 (n_columns, n_labels), int32 () steps
     """Minimise the mean loss of an edge plus ``ridge / 2`` times the squared weights."""
-    import optax  # here, so that forests need jax, numpy and scikit-learn only
+    import optax  # here, so that forests do without it
 
     from lrrf_jax.training import minimise
 
+    assert_blocks(columns, sign, row_weight)
+    chex.assert_rank([ridge, max_iter, tolerance], 0)
+    chex.assert_shape(start, (columns.shape[-1], None))
     share = 1 / jnp.sum(row_weight[..., None] * jnp.abs(sign).astype(jnp.float32))
 
     @jax.checkpoint  # keeps no block's margins for the gradient
@@ -117,6 +103,9 @@ def fit_boost(
     Algorithm of section 4 of the paper: an edge from a better to a worse label with features x
     pulls on the worse label's weights by x, on the better one's by -x.
     """
+    assert_blocks(columns, sign, row_weight)
+    chex.assert_rank(n_rounds, 0)
+    chex.assert_shape(start, (columns.shape[-1], None))
     n_labels = start.shape[1]
     contrast = differences(n_labels)
     first, second = np.maximum(contrast, 0), np.maximum(-contrast, 0)
@@ -147,7 +136,7 @@ def fit_boost(
 
         zeros = jnp.zeros_like(weight)
         (up, down), _ = lax.scan(add_block, (zeros, zeros), (columns, sign, row_weight))
-        ratio = jnp.log(up + _LEAST_SUM) - jnp.log(down + _LEAST_SUM)
+        ratio = jnp.log(up + _MIN_SUM) - jnp.log(down + _MIN_SUM)
         return weight + ratio / jnp.maximum(2 * reach, jnp.finfo(jnp.float32).tiny)
 
     return lax.fori_loop(0, n_rounds, update, start)
@@ -178,7 +167,7 @@ def fit_ll(
     return params_of(scaling, models), int(n_steps)
 
 
-class LogLinearLabelRanker(LabelRanker):
+class LogLinearLabelRanker(UtilityLabelRanker):
     """Log-linear label ranking (LL), Dekel, Manning and Singer 2003.
 
     Each label has a linear utility, and labels are ranked by it. Training minimises the sum of
@@ -187,37 +176,24 @@ class LogLinearLabelRanker(LabelRanker):
 
     Parameters
     ----------
-    solver : {"lbfgs", "boost"}, default "lbfgs"
+    solver : {"lbfgs", "boost"}
         L-BFGS, to the optimum; or the paper's boosting-style parallel update, ``n_rounds`` times,
         which takes small steps and stops far from the optimum.
-    fit_intercept : bool, default True
-        Give each utility a constant. The paper does without.
-    ridge : float, default 1e-6
+    ridge : float
         For "lbfgs": penalty ``ridge / 2 * sum(weight**2)`` on the mean loss of a pair, for
         features of unit variance. It bounds the weights where rankings can be separated.
-    max_iter, tolerance : int and float, default 500 and 1e-5
-        For "lbfgs": most steps; and the slope of the mean loss at which to stop.
-    n_rounds : int, default 100
+    max_iter : int
+        For "lbfgs": maximum number of steps.
+    tolerance : float
+        For "lbfgs": the slope of the mean loss at which to stop.
+    n_rounds : int
         For "boost": number of updates.
-    missing : {"unknown", "last"}, default "unknown"
-        What a missing label means: nothing, or (top-k lists) a place after every ranked label.
-
-    Attributes
-    ----------
-    labels_ : str (n_labels,)
-    n_features_in_ : int
-    feature_names_in_ : object (n_features,)
-        Where the features had names.
-    n_iter_ : int
-        Steps or rounds that were taken.
-    params_ : LinearParams
-        ``weight``, float32 (n_features, n_labels), of scaled features, and ``intercept``.
 
     Notes
     -----
     A whole weight is as good as copies of its row, but for rounding. Features must not be missing.
-    Fit costs O(n_samples (n_features n_labels + n_pairs)) a step and
-    takes no random numbers; predict O(n_features n_labels) a row.
+    Fit costs O(n_samples (n_features n_labels + n_pairs)) per step and
+    takes no random numbers; predict O(n_features n_labels) per row.
 
     Examples
     --------
@@ -229,30 +205,14 @@ class LogLinearLabelRanker(LabelRanker):
     """
 
     name = "ll"
-    params_type = LinearParams
-    config_type = LLConfig
-    accepts_missing_features = False
 
-    def __init__(
-        self,
-        *,
-        solver: str = "lbfgs",
-        fit_intercept: bool = True,
-        ridge: float = 1e-6,
-        max_iter: int = 500,
-        tolerance: float = 1e-5,
-        n_rounds: int = 100,
-        missing: str = "unknown",
-    ) -> None:
-        self.solver = solver
-        self.fit_intercept = fit_intercept
-        self.ridge = ridge
-        self.max_iter = max_iter
-        self.tolerance = tolerance
-        self.n_rounds = n_rounds
-        self.missing = missing
+    solver: str = "lbfgs"
+    ridge: float = 1e-6
+    max_iter: int = 500
+    tolerance: float = 1e-5
+    n_rounds: int = 100
 
-    def _check_settings(self, n_features: int, n_labels: int) -> None:
+    def _check_settings(self, shape: TableShape) -> None:
         require_choice(self.solver, "solver", ("lbfgs", "boost"))
         require_choice(self.fit_intercept, "fit_intercept", (True, False))
         require_number(self.ridge, "ridge")
@@ -260,8 +220,7 @@ class LogLinearLabelRanker(LabelRanker):
         require_number(self.tolerance, "tolerance")
         require_integer(self.n_rounds, "n_rounds", 1)
 
-    def _fit(self, key: Any, table: TrainingTable) -> tuple[LinearParams, LLConfig]:
-        self._check_settings(table.features.shape[1], table.positions.shape[1])
+    def _fit(self, key: Any, table: TrainingTable) -> tuple[LinearParams, PlainConfig]:
         params, self.n_iter_ = fit_ll(
             table,
             solver=self.solver,
@@ -271,21 +230,4 @@ class LogLinearLabelRanker(LabelRanker):
             tolerance=self.tolerance,
             n_rounds=self.n_rounds,
         )
-        return params, LLConfig(table.positions.shape[1])
-
-    def _ranks(self, features: NDArray) -> Any:
-        return utility_rows(self.params_, features, of_ranks=True)
-
-    def _scores(self, features: NDArray) -> Any:
-        return utility_rows(self.params_, features, of_ranks=False)
-
-    _extra_types: ClassVar[dict[str, Any]] = {"n_iter": Annotated[int, Range(0)]}
-
-    def _extra_header(self) -> dict[str, Any]:
-        return {"n_iter": self.n_iter_}
-
-    def _restore_extra(self, extra: dict[str, Any]) -> None:
-        self.n_iter_ = int(extra["n_iter"])
-
-    def _check_params(self, params: LinearParams) -> str | None:
-        return params_violation(params)
+        return params, PlainConfig(table.positions.shape[1])

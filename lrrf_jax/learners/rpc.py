@@ -8,6 +8,7 @@ import dataclasses
 import functools
 from typing import Annotated, Any, NamedTuple
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -16,22 +17,13 @@ from jax import lax
 from lrrf_jax._typing import Array, NDArray
 from lrrf_jax._validation import require_choice, require_integer, require_number
 from lrrf_jax._xla import COMPILER_OPTIONS
-from lrrf_jax.learners._table import TrainingTable
-from lrrf_jax.learners.base import LabelRanker
+from lrrf_jax.learners._table import TableShape, TrainingTable
 from lrrf_jax.learners.batching import map_tiles
-from lrrf_jax.learners.linear import (
-    LinearParams,
-    Scaling,
-    design,
-    in_blocks,
-    linear_outputs,
-    outer_sum,
-    params_of,
-    params_violation,
-    row_weights,
-    scaling_of,
-)
-from lrrf_jax.learners.schema import OneOf, Range
+from lrrf_jax.learners.linear.blocks import assert_blocks, in_blocks, outer_sum, row_weights
+from lrrf_jax.learners.linear.params import LinearParams, Scaling, design, params_of, scaling_of
+from lrrf_jax.learners.linear.predict import assert_applies, linear_outputs
+from lrrf_jax.learners.linear.ranker import LinearLabelRanker
+from lrrf_jax.learners.persistence.schema import OneOf, Range
 from lrrf_jax.rankings.pairwise import n_labels_of_pairs, pair_indices, pair_signs
 from lrrf_jax.rankings.permutations import rank_scores
 
@@ -40,9 +32,9 @@ VOTINGS = ("soft", "binary")
 CERTAIN = 40.0
 # The step solves with this share of the diagonal added. It bends the path, not the optimum, and
 # keeps the factorisation possible in float32 where features are collinear.
-_LEAST_DAMPING = 1e-5
+_MIN_DAMPING = 1e-5
 _REJECTED_DAMPING = 1e-3
-# A pair is done when a step promises less than this, in nats a row. Where the classes can be
+# A pair is done when a step promises less than this, in nats per row. Where the classes can be
 # separated the optimum is at infinity: the probabilities then end about 1e-7 from certainty.
 _TOLERANCE = 1e-7
 _CURVATURES = 2**24  # floats that the matrices of the pairs in work may take
@@ -80,6 +72,9 @@ def fit_pairs(
     Every pair has its own damping, takes a step only where that lowers its loss, and rests when
     it is done: its model depends on no other pair. Memory: n_pairs n_features^2, and blocks.
     """
+    assert_blocks(features, sign, row_weight)
+    chex.assert_shape(scaling, (features.shape[-1],))
+    chex.assert_rank([ridge, max_iter], 0)
     n_columns = features.shape[-1] + 1
     penalty = jnp.full(n_columns, ridge).at[-1].set(0.0)  # as usual, the intercept is free
     known = row_weight[..., None] * jnp.abs(sign).astype(jnp.float32)
@@ -115,15 +110,15 @@ def fit_pairs(
     def step(state: tuple[Array, _Fit, Array, Array]) -> tuple[Array, _Fit, Array, Array]:
         n_steps, fit, damping, active = state
         diagonal = jnp.diagonal(fit.curvature, axis1=1, axis2=2)
-        least = 1e-12 * jnp.maximum(total, 1.0)[:, None]  # for a column that is 0 in every row
-        added = damping[:, None] * diagonal + least
+        floor = 1e-12 * jnp.maximum(total, 1.0)[:, None]  # for a column that is 0 in every row
+        added = damping[:, None] * diagonal + floor
         matrix = fit.curvature + added[:, :, None] * jnp.eye(n_columns)
         factor = jnp.linalg.cholesky(matrix)
         move = jax.vmap(_solve)(factor, -fit.gradient)
         promised = -0.5 * jnp.sum(fit.gradient * move, axis=1)
         tried = evaluate(fit.weight + jnp.where(active[:, None], move, 0))
         better = active & (tried.loss <= fit.loss)  # false for NaN
-        eased = jnp.maximum(damping / 10, _LEAST_DAMPING)
+        eased = jnp.maximum(damping / 10, _MIN_DAMPING)
         raised = jnp.maximum(damping * 10, _REJECTED_DAMPING)
         fit = jax.tree.map(lambda new, old: jnp.where(_along(better, new), new, old), tried, fit)
         active = active & ~(promised <= _TOLERANCE * total)
@@ -134,7 +129,7 @@ def fit_pairs(
 
     n_pairs = sign.shape[-1]
     first = evaluate(jnp.zeros((n_pairs, n_columns), jnp.float32))
-    damping = jnp.full(n_pairs, _LEAST_DAMPING, jnp.float32)
+    damping = jnp.full(n_pairs, _MIN_DAMPING, jnp.float32)
     wins = jnp.any((known > 0) & (sign > 0), (0, 1))
     losses = jnp.any((known > 0) & (sign < 0), (0, 1))
     contested = wins & losses
@@ -190,12 +185,12 @@ def rpc_votes(params: LinearParams, features: Array, *, voting: str) -> Array:
         for_first, for_second = (1 + jnp.sign(logit)) / 2, (1 - jnp.sign(logit)) / 2
     first, second = (np.eye(n_labels, dtype=np.float32)[label] for label in pair_indices(n_labels))
 
-    def add(votes: Array, pair: tuple[Array, ...]) -> tuple[Array, None]:
+    def add(votes: Array, pair: tuple[Any, ...]) -> tuple[Array, None]:
         to_first, to_second, one, other = pair
         return votes + to_first[:, None] * one + to_second[:, None] * other, None
 
     start = jnp.zeros((len(features), n_labels), jnp.float32)
-    # One pair after the other: the order of the sum must not depend on the number of rows.
+    # One pair after another: the order of the sum must not depend on the number of rows.
     votes, _ = lax.scan(add, start, (for_first, for_second, first, second))
     return votes
 
@@ -211,6 +206,7 @@ def rpc_rows(
     of_ranks: bool,
 ) -> Array:  # int32 or float32 (n_samples, n_labels)
     """Rank the labels of each row by their votes, or give the votes."""
+    assert_applies(params, features)
 
     def rows(block: Array) -> Array:
         votes = rpc_votes(params, block, voting=voting)
@@ -219,7 +215,7 @@ def rpc_rows(
     return map_tiles(rows, features)
 
 
-class PairwiseComparisonLabelRanker(LabelRanker):
+class PairwiseComparisonLabelRanker(LinearLabelRanker):
     """Ranking by pairwise comparison (RPC), Huellermeier et al. 2008.
 
     A logistic regression for each pair of labels tells how likely the one comes before the other,
@@ -227,34 +223,29 @@ class PairwiseComparisonLabelRanker(LabelRanker):
 
     Parameters
     ----------
-    voting : {"soft", "binary"}, default "soft"
+    voting : {"soft", "binary"}
         A pair gives each of its labels its probability, which minimises the expected Spearman
         distance where the probabilities are right; or one vote to the likelier label.
-    ridge : float, default 1e-8
+    ridge : float
         Penalty ``ridge * sum(weight**2)`` on the log-likelihood of a pair (a sum over rows), for
         features of unit variance, the intercept left out, as in WEKA. It settles what collinear
         features leave open; a greater one smooths.
-    max_iter : int, default 50
-        Most Newton steps. Separable pairs, whose optimum is at infinity, take about 15.
-    missing : {"unknown", "last"}, default "unknown"
-        What a missing label means: nothing, or (top-k lists) a place after every ranked label.
+    max_iter : int
+        Maximum number of Newton steps. Separable pairs, whose optimum is at infinity, take about
+        15.
 
     Attributes
     ----------
-    labels_ : str (n_labels,)
-    n_features_in_ : int
-    feature_names_in_ : object (n_features,)
-        Where the features had names.
     params_ : LinearParams
         ``weight``, float32 (n_features, n_pairs), of scaled features, and ``intercept``; pairs
         (i, j) with i < j in row-major order, logits positive where label i comes first.
 
     Notes
     -----
-    Weights have mean 1 beside the ridge: whole weights of mean w are as good as copies with w times
-    the ridge. A pair that no row ranks is a tie, 0.5 for both; a pair that all rows rank alike is
-    certain. Features must not be missing. Fit costs O(n_samples n_pairs n_features^2) a step and
-    takes no random numbers; predict O(n_features n_pairs) a row.
+    Weights have mean 1 next to the ridge: whole weights of mean w are as good as copies with w
+    times the ridge. A pair that no row ranks is a tie, 0.5 for both; a pair that all rows rank
+    alike is certain. Features must not be missing. Fit costs O(n_samples n_pairs n_features^2) per
+    step and takes no random numbers; predict O(n_features n_pairs) per row.
 
     Examples
     --------
@@ -266,30 +257,18 @@ class PairwiseComparisonLabelRanker(LabelRanker):
     """
 
     name = "rpc"
-    params_type = LinearParams
     config_type = RPCConfig
-    accepts_missing_features = False
 
-    def __init__(
-        self,
-        *,
-        voting: str = "soft",
-        ridge: float = 1e-8,
-        max_iter: int = 50,
-        missing: str = "unknown",
-    ) -> None:
-        self.voting = voting
-        self.ridge = ridge
-        self.max_iter = max_iter
-        self.missing = missing
+    voting: str = "soft"
+    ridge: float = 1e-8
+    max_iter: int = 50
 
-    def _check_settings(self, n_features: int, n_labels: int) -> None:
+    def _check_settings(self, shape: TableShape) -> None:
         require_choice(self.voting, "voting", VOTINGS)
         require_number(self.ridge, "ridge")
         require_integer(self.max_iter, "max_iter", 1)
 
     def _fit(self, key: Any, table: TrainingTable) -> tuple[LinearParams, RPCConfig]:
-        self._check_settings(table.features.shape[1], table.positions.shape[1])
         params = fit_rpc(table, ridge=self.ridge, max_iter=self.max_iter)
         return params, RPCConfig(table.positions.shape[1], self.voting)
 
@@ -298,9 +277,6 @@ class PairwiseComparisonLabelRanker(LabelRanker):
 
     def _scores(self, features: NDArray) -> Any:
         return rpc_rows(self.params_, features, voting=self.config_.voting, of_ranks=False)
-
-    def _check_params(self, params: LinearParams) -> str | None:
-        return params_violation(params)
 
     @classmethod
     def _n_outputs(cls, config: RPCConfig, n_labels: int) -> int:

@@ -10,7 +10,6 @@ from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError
 
 DARK, MIDDLE, LIGHT = "#1a1a1a", "#7f7f7f", "#d4d4d4"
-HATCHES = ("", "////", "....", "xxxx", "\\\\\\\\", "++++")
 SMALLEST_FONT = 5.0
 
 

@@ -24,7 +24,7 @@ def plot_curves(
     ylabel: str = "Kendall's tau",
     ax: Any = None,
 ) -> Any:
-    """Draw a line a method: the mean of its runs at every point, and a band around it.
+    """Draw a line per method: the mean of its runs at every point, and a band around it.
 
     Parameters
     ----------
@@ -34,8 +34,8 @@ def plot_curves(
         Scores by the name of the method; NaN where a run has no result.
     band : {"confidence", "std", "range"} or None
         Around the mean: its confidence interval (Student's t over the runs), one standard
-        deviation, or the least and the largest run. Methods with one run have no band. Folds of
-        one cross-validation share rows, so an interval over folds is too narrow.
+        deviation, or the minimum and the maximum of the runs. Methods with one run have no
+        band. Folds of one cross-validation share rows, so an interval over folds is too narrow.
     level : float
         Of the confidence interval.
     xlabel, ylabel : str

@@ -18,7 +18,7 @@ def plot_positions(
     order: str = "best-first",
     ax: Any = None,
 ) -> Any:
-    """Draw a histogram of positions for every label, one row a label.
+    """Draw a histogram of positions for every label, one row per label.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Scores of single folds, a line of points a method."""
+"""Scores of single folds, a line of points per method."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -42,7 +42,7 @@ def plot_spread(runs: Mapping[str, Any], *, xlabel: str = "Kendall's tau", ax: A
     width = 4.6 + _canvas.text_inches(list(scores), 10)
     ax = _canvas.axes(ax, (max(6.4, width), 0.9 + _HEIGHT * len(scores)))
     for row, values in enumerate(scores.values()):
-        # Points of one method beside each other, in the order of the runs: equal ones stay seen.
+        # Points of one method next to each other, in the order of the runs: equal ones stay seen.
         heights = row + np.linspace(-0.26, 0.26, len(values)) if len(values) > 1 else [row]
         ax.plot(
             values,

@@ -1,4 +1,9 @@
-"""Rankings of labels: conversion, statistics, distances and aggregation."""
+"""Rankings of labels: conversion, votes and distributions of tables that users hold.
+
+These functions take arrays, lists and data frames, and check them. The modules beneath hold pure
+functions of arrays, for programs of JAX: `statistics`, `distances`, `aggregation`, `completion`,
+`mallows`, `plackett_luce`.
+"""
 
 from lrrf_jax.rankings.conversion import (
     densify,
@@ -7,11 +12,24 @@ from lrrf_jax.rankings.conversion import (
     rankings_from_scores,
     rankings_from_strings,
 )
+from lrrf_jax.rankings.distributions import (
+    mallows_log_likelihood,
+    plackett_luce_log_likelihood,
+    sample_mallows,
+    sample_plackett_luce,
+)
+from lrrf_jax.rankings.votes import copeland_scores, kemeny_objective
 
 __all__ = [
+    "copeland_scores",
     "densify",
+    "kemeny_objective",
+    "mallows_log_likelihood",
     "orderings_from_rankings",
+    "plackett_luce_log_likelihood",
     "rankings_from_orderings",
     "rankings_from_scores",
     "rankings_from_strings",
+    "sample_mallows",
+    "sample_plackett_luce",
 ]

@@ -7,11 +7,14 @@ Integers stay exact: int8 and int16 are summed as int32. All functions are pure 
 
 import functools
 
+import chex
 import jax
 import jax.numpy as jnp
+import numpy as np
 
-from lrrf_jax._typing import Array
-from lrrf_jax.rankings.axes import with_leading_axes
+from lrrf_jax._jax_settings import works_with_our_settings
+from lrrf_jax._typing import AnyArray, Array, jit
+from lrrf_jax.rankings.axes import namespace_of, with_leading_axes
 from lrrf_jax.rankings.kemeny import kemeny_exact, kemeny_local_search
 from lrrf_jax.rankings.pairwise import pair_indices, preference_matrix, summable
 from lrrf_jax.rankings.permutations import (
@@ -20,7 +23,7 @@ from lrrf_jax.rankings.permutations import (
     take_in_order,
 )
 
-# Up to here exact search costs no more than local search (1 us a row at 7 labels on one CPU core,
+# Up to here exact search costs no more than local search (1 us per row at 7 labels on one CPU core,
 # 2.5 us at 8), and compiles as fast.
 _EXACT_LIMIT = 7
 
@@ -32,7 +35,7 @@ def borda(
     return rank_scores(vote_sums)
 
 
-@jax.jit
+@jit
 def copeland_scores(
     preferences: Array,  # float or int (..., n_pairs)
 ) -> Array:  # float32 (..., n_labels), multiples of 1/2
@@ -47,14 +50,14 @@ def copeland_scores(
     return _half_wins(preference_matrix(preferences)).astype(jnp.float32) / 2
 
 
-@jax.jit
+@jit
 def copeland(
     preferences: Array,  # float or int (..., n_pairs)
 ) -> Array:  # int32 (..., n_labels), 1..n_labels
     """Rank labels by the number of labels that they win against.
 
     Equal numbers are told apart by the sum of the label's preferences (its Borda score), then by
-    the lower index. Costs O(n_labels^2) a row. Copeland 1951.
+    the lower index. Costs O(n_labels^2) per row. Copeland 1951.
     """
     matrix = preference_matrix(preferences)
     wins, total = _half_wins(matrix), jnp.sum(matrix, axis=-1, dtype=matrix.dtype)
@@ -68,22 +71,26 @@ def copeland(
     return 1 + jnp.sum(ahead, axis=-1, dtype=jnp.int32)
 
 
-@jax.jit
+@works_with_our_settings
 def kemeny_objective(
-    preferences: Array,  # float or int (..., n_pairs)
-    ranks: Array,  # int or float (..., n_labels)
-) -> Array:  # the type that preferences are summed in, (...,)
+    preferences: AnyArray,  # float or int (..., n_pairs)
+    ranks: AnyArray,  # int or float (..., n_labels), each row a permutation of 1..n_labels
+) -> AnyArray:  # the type that preferences are summed in, (...,)
     """Sum the pair values in the direction of the ranking; Kemeny's rankings maximise this.
 
     It is the weight of the preferences that ``ranks`` keeps less the weight of those it reverses.
+    NumPy arrays give NumPy arrays, in 64 bits.
     """
-    values = summable(preferences)
+    xp = namespace_of(preferences, ranks)
     first, second = pair_indices(ranks.shape[-1])
     kept = ranks[..., first] < ranks[..., second]
+    if xp is np:
+        return np.sum(np.where(kept, preferences, -preferences), axis=-1)
+    values = summable(preferences)
     return jnp.sum(jnp.where(kept, values, -values), axis=-1, dtype=values.dtype)
 
 
-@functools.partial(jax.jit, static_argnames="n_labels")
+@functools.partial(jit, static_argnames="n_labels")
 def kemeny(
     preferences: Array,  # float or int (..., n_pairs)
     n_labels: int,
@@ -98,6 +105,7 @@ def kemeny(
     >>> kemeny(jnp.array([-1, -1, 3]), 3).tolist()
     [3, 1, 2]
     """
+    chex.assert_shape(preferences, (..., n_labels * (n_labels - 1) // 2))
     if n_labels <= _EXACT_LIMIT:
         return kemeny_exact(preferences, n_labels)
     matrix = preference_matrix(preferences)
@@ -105,20 +113,21 @@ def kemeny(
     return kemeny_local_search(preferences, start_ranks)
 
 
-@jax.jit
+@jit
 def scores_in_order(
     scores: Array,  # float32 or int (..., n_labels), larger is better
     ranks: Array,  # int32 (..., n_labels), a permutation of 1..n_labels
 ) -> Array:  # float32 (..., n_labels)
     """Redistribute scores over the labels so that they agree with ``ranks``.
 
-    The k-th largest score goes to the label at position k, lowered by the least step that float32
-    knows where `rank_scores` would order equal neighbours otherwise:
+    The k-th largest score goes to the label at position k, lowered by the smallest step that
+    float32 knows where `rank_scores` would order equal neighbours otherwise:
     ``rank_scores(scores_in_order(scores, ranks)) == ranks``, always. A NaN counts as the lowest
-    score, and an infinite one becomes finite if it has to be lowered. O(n_labels^2) a row.
+    score, and an infinite one becomes finite if it has to be lowered. O(n_labels^2) per row.
     """
+    chex.assert_equal_shape_suffix([scores, ranks], 1)
     scores, ranks = jnp.broadcast_arrays(scores.astype(jnp.float32), ranks)
-    info = jnp.finfo(jnp.float32)
+    info = np.finfo(np.float32)
     tiny, lowest = float(info.tiny), float(info.min) / 2
     # Below `lowest` there is room for a step for every label. Subnormal numbers become 0, as some
     # devices compare them.
@@ -132,7 +141,9 @@ def scores_in_order(
         step = jnp.where((score > 0) & (score <= tiny), 0.0, step)
         return jnp.where((score <= 0) & (score > -tiny), -tiny, step)
 
-    def place(previous: tuple[Array, Array], here: tuple[Array, Array]) -> tuple:
+    def place(
+        previous: tuple[Array, Array], here: tuple[Array, Array]
+    ) -> tuple[tuple[Array, Array], Array]:
         previous_score, previous_label = previous
         score, label = here
         score = jnp.minimum(score, previous_score)

@@ -1,13 +1,19 @@
-"""Shapes that broadcast where a caller forbids JAX to put axes in front of them."""
+"""What functions of NumPy arrays share with those of JAX arrays: namespaces and broadcasting."""
 
-from typing import TypeVar
+from typing import Any, TypeVar
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
 from lrrf_jax._typing import Array, NDArray
 
 AnyKind = TypeVar("AnyKind", Array, NDArray)
+
+
+def namespace_of(*arrays: Any) -> Any:
+    """Return `jax.numpy` where one of the arrays is JAX's or is traced, else `numpy`."""
+    return jnp if any(isinstance(array, jax.Array) for array in arrays) else np
 
 
 def with_leading_axes(values: AnyKind, n_axes: int) -> AnyKind:
@@ -18,5 +24,5 @@ def with_leading_axes(values: AnyKind, n_axes: int) -> AnyKind:
     >>> with_leading_axes(np.arange(3), 2).tolist()
     [[0, 1, 2]]
     """
-    xp = np if isinstance(values, np.ndarray) else jnp
-    return xp.expand_dims(values, tuple(range(n_axes - values.ndim)))
+    expanded: AnyKind = namespace_of(values).expand_dims(values, tuple(range(n_axes - values.ndim)))
+    return expanded

@@ -1,13 +1,17 @@
 """Partial rankings completed around a centre."""
 
+import chex
 import jax
 import jax.numpy as jnp
 
-from lrrf_jax._typing import Array
+from lrrf_jax._typing import Array, jit
 from lrrf_jax.rankings.permutations import places, rank_scores, take_in_order
 
+# Reversals up to here, the fewest so far, the slot where they were.
+_Slots = tuple[Array, Array, Array]
 
-@jax.jit
+
+@jit
 def most_probable_extension(
     positions: Array,  # float32 (..., n_labels), NaN: missing
     centre: Array,  # int or float (..., n_labels), each row a permutation of 1..n_labels
@@ -17,7 +21,7 @@ def most_probable_extension(
     A missing label goes, whatever the other missing ones do, into the slot between ranked labels
     where it reverses the fewest preferences of the centre: of equally good slots the best place.
     Labels in one slot, and labels that the ranking ties (their order is unknown), are ordered as in
-    the centre. A ranking that ranks nothing becomes the centre. Costs O(n_labels^2) a row.
+    the centre. A ranking that ranks nothing becomes the centre. Costs O(n_labels^2) per row.
 
     Notes
     -----
@@ -33,6 +37,8 @@ def most_probable_extension(
     [4, 1, 2, 3]
     """
     n_labels = positions.shape[-1]
+    chex.assert_type(positions, float)
+    chex.assert_shape(centre, (..., n_labels))
     centre = jnp.broadcast_to(centre.astype(jnp.int32), positions.shape)
     n_before, n_level = places(positions)
     ranked = n_level > 0
@@ -42,7 +48,7 @@ def most_probable_extension(
     centre_at_place = take_in_order(centre, place)
 
     # Going one slot on, past the label at this place, reverses one preference more or one less.
-    def go_on(state: tuple[Array, Array, Array], place_here: tuple[Array, Array]) -> tuple:
+    def go_on(state: _Slots, place_here: tuple[Array, Array]) -> tuple[_Slots, None]:
         reversals, fewest, slot = state
         index, centre_here = place_here
         step = jnp.sign(centre_here[..., None] - centre)

@@ -133,7 +133,7 @@ def rankings_from_orderings(
         if n_labels is None:
             n_labels = max(map(len, given), default=0)
         require_integer(n_labels, "n_labels", 0)
-    # Written by flat index: a loop over rows would cost microseconds a label.
+    # Written by flat index: a loop over rows would cost microseconds per label.
     lengths = np.array([len(row) for row in rows], dtype=np.int64)
     label = np.array([index for row in rows for index in row], dtype=np.int64)
     sample = np.repeat(np.arange(len(rows)), lengths)

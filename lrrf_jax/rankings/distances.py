@@ -1,4 +1,4 @@
-"""How far two rankings of the same labels are apart, one value a row.
+"""How far two rankings of the same labels are apart, one value per row.
 
 The first argument is the truth, the second the prediction. Only labels that both rank count. For
 the pair-based ones a pair that is tied in the truth is unknown, and left out; a pair that is tied
@@ -6,21 +6,22 @@ in the prediction only is neither concordant nor discordant. The others rank the
 anew, 1..m', where ties share the mean of their places.
 
 JAX arrays give JAX arrays (and can be jitted), NumPy arrays give NumPy arrays in their own
-precision. Every function costs O(n_labels^2) a row. A quotient is NaN where its denominator is 0.
+precision. Every function costs O(n_labels^2) per row. A quotient is NaN where its denominator is 0.
 """
 
-from typing import Any
+from typing import Any, TypeAlias
 
-import jax.numpy as jnp
 import numpy as np
 
 from lrrf_jax._jax_settings import works_with_our_settings
-from lrrf_jax._typing import Array, NDArray
+from lrrf_jax._typing import AnyArray
+from lrrf_jax.rankings.axes import namespace_of
 from lrrf_jax.rankings.pairwise import pair_indices
 from lrrf_jax.rankings.permutations import places
 
-Positions = Array | NDArray  # float (..., n_labels), NaN: missing
-PerRow = Array | NDArray  # the dtype of the positions (...,)
+# Annotated for neither library: the two namespaces agree on every function used here.
+Positions: TypeAlias = AnyArray  # float (..., n_labels), NaN: missing
+PerRow: TypeAlias = AnyArray  # the dtype of the positions (...,)
 
 
 @works_with_our_settings
@@ -78,7 +79,7 @@ def weighted_tau(truth: Positions, prediction: Positions) -> PerRow:
     ties it equals ``scipy.stats.weightedtau(-truth, -prediction)``. Ties: the places are means,
     and the pairs count as in `kendall_tau`. Vigna 2015.
     """
-    xp = _namespace(truth)
+    xp = namespace_of(truth, prediction)
     true_sign, predicted_sign, common = _pair_signs(truth, prediction)
     known = common & (true_sign != 0)
     first, second = pair_indices(truth.shape[-1])
@@ -94,7 +95,7 @@ def weighted_tau(truth: Positions, prediction: Positions) -> PerRow:
 @works_with_our_settings
 def spearman_distance(truth: Positions, prediction: Positions) -> PerRow:
     """Sum the squared differences of the places among the common labels."""
-    xp = _namespace(truth)
+    xp = namespace_of(truth, prediction)
     true_place, predicted_place = _common_places(truth, prediction)
     return xp.nansum((true_place - predicted_place) ** 2, axis=-1)
 
@@ -102,7 +103,7 @@ def spearman_distance(truth: Positions, prediction: Positions) -> PerRow:
 @works_with_our_settings
 def footrule_distance(truth: Positions, prediction: Positions) -> PerRow:
     """Sum the absolute differences of the places among the common labels."""
-    xp = _namespace(truth)
+    xp = namespace_of(truth, prediction)
     true_place, predicted_place = _common_places(truth, prediction)
     return xp.nansum(abs(true_place - predicted_place), axis=-1)
 
@@ -114,7 +115,7 @@ def spearman_rho(truth: Positions, prediction: Positions) -> PerRow:
     1 - 6 D / (m' (m'^2 - 1)) without ties, where D is the `spearman_distance`. NaN where fewer than
     two labels are common, or where all of them are tied on one side.
     """
-    xp = _namespace(truth)
+    xp = namespace_of(truth, prediction)
     true_place, predicted_place = _common_places(truth, prediction)
     # Places have the mean (m' + 1) / 2 whatever the ties, so centring is exact.
     n_common = (~xp.isnan(true_place)).sum(axis=-1, keepdims=True, dtype=truth.dtype)
@@ -125,10 +126,6 @@ def spearman_rho(truth: Positions, prediction: Positions) -> PerRow:
     return _quotient(covariance, xp.sqrt(spread))
 
 
-def _namespace(positions: Positions) -> Any:
-    return np if isinstance(positions, np.ndarray) else jnp
-
-
 def _pair_signs(
     truth: Positions, prediction: Positions
 ) -> tuple[Positions, Positions, Positions]:  # int8, int8, bool, all (..., n_pairs)
@@ -137,7 +134,7 @@ def _pair_signs(
     # A NaN on either side makes the difference NaN, and both comparisons false.
     one_way = truth[..., first] - truth[..., second]
     other_way = prediction[..., first] - prediction[..., second]
-    common = ~_namespace(truth).isnan(one_way + other_way)
+    common = ~namespace_of(truth, prediction).isnan(one_way + other_way)
     signs = [
         ((gap < 0) & common).astype(np.int8) - ((gap > 0) & common).astype(np.int8)
         for gap in (one_way, other_way)
@@ -147,7 +144,7 @@ def _pair_signs(
 
 def _common_places(truth: Positions, prediction: Positions) -> list[Any]:  # (..., n_labels), twice
     """Rank the labels that both sides rank, 1..m' with mean places for ties; NaN elsewhere."""
-    xp = _namespace(truth)
+    xp = namespace_of(truth, prediction)
     common = ~xp.isnan(truth + prediction)
     mean_places = []
     for positions in (truth, prediction):
@@ -158,6 +155,6 @@ def _common_places(truth: Positions, prediction: Positions) -> list[Any]:  # (..
 
 
 def _quotient(numerator: Positions, denominator: Positions) -> Any:
-    xp = _namespace(numerator)
+    xp = namespace_of(numerator, denominator)
     safe = xp.where(denominator == 0, xp.ones_like(denominator), denominator)
     return xp.where(denominator == 0, np.nan, numerator / safe)

@@ -7,11 +7,12 @@ import functools
 import itertools
 from collections.abc import Callable
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from lrrf_jax._typing import Array, NDArray
+from lrrf_jax._typing import Array, NDArray, jit
 from lrrf_jax.rankings.axes import with_leading_axes
 from lrrf_jax.rankings.pairwise import antisymmetric, summable
 from lrrf_jax.rankings.permutations import ordering_from_ranks
@@ -23,7 +24,7 @@ _BLOCK_ROWS = 512
 _SearchState = tuple[Array, Array, Array, Array]
 
 
-@functools.partial(jax.jit, static_argnames="n_labels")
+@functools.partial(jit, static_argnames="n_labels")
 def kemeny_exact(
     preferences: Array,  # float or int (..., n_pairs)
     n_labels: int,
@@ -34,16 +35,17 @@ def kemeny_exact(
     the rest of the set, plus the best order of that rest, are the greatest. Of several best
     rankings, the one whose ordering comes first lexicographically is returned.
 
-    Costs O(2^n_labels n_labels) time and memory a row: meant for eight labels or fewer.
+    Costs O(2^n_labels n_labels) time and memory per row: meant for eight labels or fewer.
     Held and Karp 1962, as applied to Kemeny's rule by Betzler et al. 2009.
     """
+    chex.assert_shape(preferences, (..., n_labels * (n_labels - 1) // 2))
     batch = preferences.shape[:-1]
     values = summable(preferences).reshape(-1, preferences.shape[-1])
     ranks = _in_blocks(functools.partial(_exact_block, n_labels=n_labels), values)
     return ranks.reshape(*batch, n_labels)
 
 
-@jax.jit
+@jit
 def kemeny_local_search(
     preferences: Array,  # float or int (..., n_pairs)
     start_ranks: Array,  # int (..., n_labels), 1..n_labels
@@ -51,10 +53,12 @@ def kemeny_local_search(
     """Improve rankings by moving one label to another position while this helps.
 
     Every step takes the move that raises `kemeny_objective` most, of equal ones that of the label
-    in front, to the position in front. A step costs O(n_labels^2) a row; the rows of a block step
+    in front, to the position in front. A step costs O(n_labels^2) per row; the rows of a block step
     together until none improves, at most 4 n_labels^2 times.
     """
     batch, n_labels = start_ranks.shape[:-1], start_ranks.shape[-1]
+    chex.assert_type(start_ranks, int)
+    chex.assert_shape(preferences, (*batch, n_labels * (n_labels - 1) // 2))
     values = summable(preferences).reshape(-1, preferences.shape[-1])
     ranks = start_ranks.astype(jnp.int32).reshape(-1, n_labels)
     return _in_blocks(_search_block, values, ranks).reshape(*batch, n_labels)
@@ -64,7 +68,7 @@ def _in_blocks(
     rank_block: Callable[..., Array],
     *arrays: Array,  # (n_samples, ...)
 ) -> Array:  # int32 (n_samples, n_labels)
-    """Apply ``rank_block`` to blocks of rows, one after the other."""
+    """Apply ``rank_block`` to blocks of rows, one after another."""
     n_samples = len(arrays[0])
     if n_samples <= _BLOCK_ROWS:
         return rank_block(*arrays)
@@ -73,7 +77,7 @@ def _in_blocks(
     blocks = [
         jnp.pad(array, padding, mode="edge").reshape(n_blocks, _BLOCK_ROWS, -1) for array in arrays
     ]
-    ranks = jax.lax.map(lambda block: rank_block(*block), blocks)
+    ranks: Array = jax.lax.map(lambda block: rank_block(*block), blocks)
     return ranks.reshape(n_blocks * _BLOCK_ROWS, -1)[:n_samples]
 
 
@@ -124,7 +128,8 @@ def _search_block(
     least_gain = zero
     if jnp.issubdtype(matrix.dtype, jnp.floating):
         # Gains below the rounding error of their own sums could be traded for ever.
-        rounding = n_labels * n_labels * float(jnp.finfo(matrix.dtype).eps)
+        eps = float(jnp.finfo(matrix.dtype).eps)  # type: ignore[no-untyped-call]
+        rounding = n_labels * n_labels * eps
         least_gain = rounding * jnp.max(jnp.abs(matrix), axis=(0, 1))
     origin = np.arange(n_labels, dtype=np.int32)[:, None, None]
     target = np.arange(n_labels, dtype=np.int32)[None, :, None]

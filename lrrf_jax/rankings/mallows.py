@@ -3,28 +3,27 @@
 D is Kendall's distance, and theta, 0 or more, the dispersion: 0 makes all rankings equally likely,
 infinity allows the centre alone. Given a number of labels, everything but the centre is a function
 of one number: `log_normaliser` and `expected_distance` of theta, `fit_dispersion` of the mean
-distance. These three take NumPy arrays and keep to their precision (tables can be built on the
-host, in float64), or JAX arrays, and then can be jitted.
+distance. These three and `log_likelihood` take NumPy arrays and keep to their precision (tables can
+be built on the host, in float64), or JAX arrays, and then can be jitted.
 """
 
 import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from lrrf_jax._jax_settings import works_with_our_settings
-from lrrf_jax._typing import Array, NDArray
+from lrrf_jax._typing import AnyArray, Array, jit
 from lrrf_jax.rankings.aggregation import borda
-from lrrf_jax.rankings.axes import with_leading_axes
+from lrrf_jax.rankings.axes import namespace_of, with_leading_axes
 from lrrf_jax.rankings.completion import most_probable_extension
 from lrrf_jax.rankings.distances import kendall_distance
 from lrrf_jax.rankings.permutations import ordering_from_ranks, places, take_in_order
 from lrrf_jax.rankings.statistics import borda_votes
-
-Numbers = Array | NDArray  # floating, any shape
 
 MAX_ITERATIONS = 100  # even: see `_iterate`
 # 1 / (e^x - 1) - 1 / x + 1 / 2 in powers x, x^3, ...: Bernoulli numbers over factorials.
@@ -160,22 +159,23 @@ def fit_dispersion(mean_distance: Any, n_labels: int, n_ranked: Any = None) -> A
 
 
 @works_with_our_settings
-@jax.jit
 def log_likelihood(
-    positions: Array,  # float or int (..., n_labels), complete
-    centre: Array,  # int or float (..., n_labels), a permutation of 1..n_labels
-    theta: Array,  # float32 (...)
-) -> Array:  # float32 (...)
+    positions: AnyArray,  # float or int (..., n_labels), complete
+    centre: AnyArray,  # int or float (..., n_labels), a permutation of 1..n_labels
+    theta: AnyArray,  # float (...), 0 or more
+) -> AnyArray:  # theta.dtype (...)
     """Return the log of the probability of each complete ranking; -inf where it has none."""
-    distance = kendall_distance(positions.astype(jnp.float32), centre.astype(jnp.float32))
-    theta = jnp.asarray(theta, jnp.float32)
+    xp = namespace_of(positions, centre, theta)
+    _, theta = _floats(xp.asarray(theta))
+    distance = kendall_distance(positions.astype(theta.dtype), centre.astype(theta.dtype))
     # At infinite theta, 0 distance costs nothing: that is not infinity times 0.
-    cost = jnp.where(distance > 0, distance * jnp.maximum(theta, 0.0), 0.0)
+    apart = distance > 0
+    cost = xp.where(apart, xp.where(apart, distance, 1.0) * theta, 0.0)
     return -cost - log_normaliser(theta, positions.shape[-1])
 
 
 @works_with_our_settings
-@jax.jit
+@jit
 def sample(
     key: Array,
     centre: Array,  # int or float (..., n_labels), a permutation of 1..n_labels
@@ -218,7 +218,7 @@ class MallowsFit(NamedTuple):
 
 
 @works_with_our_settings
-@functools.partial(jax.jit, static_argnames=("n_groups", "unseen"))
+@functools.partial(jit, static_argnames=("n_groups", "unseen"))
 def fit_groups(
     positions: Array,  # float32 (n_samples, n_labels), NaN: missing
     group: Array,  # int32 (n_samples,), 0..n_groups-1; others are left out
@@ -226,7 +226,7 @@ def fit_groups(
     n_groups: int,
     unseen: str = "middle",
 ) -> MallowsFit:
-    """Fit one distribution a group, all at once, by hard expectation-maximisation.
+    """Fit one distribution per group, all at once, by hard expectation-maximisation.
 
     The centre starts as the generalised Borda ranking; then every partial ranking is completed,
     from its original form, by `most_probable_extension`, and Borda's ranking of the completed ones
@@ -239,8 +239,11 @@ def fit_groups(
     order of the other labels and theta are those of rankings without it, for callers who know
     better where it belongs (`most_probable_extension` of the others). The field ``unseen`` tells.
 
-    Costs O(n_samples n_labels^2) an iteration. Cheng, Hühn and Hüllermeier 2009, Algorithm 1.
+    Costs O(n_samples n_labels^2) per iteration. Cheng, Hühn and Hüllermeier 2009, Algorithm 1.
     """
+    chex.assert_rank([positions, group, weight], [2, 1, 1])
+    chex.assert_equal_shape_prefix([positions, group, weight], 1)
+    chex.assert_type([positions, group], [float, int])
     used = (group >= 0) & (group < n_groups)
     weight = jnp.where(used, weight, 0.0)
     at = jnp.where(used, group, 0)
@@ -252,7 +255,7 @@ def fit_groups(
 
 
 @works_with_our_settings
-@functools.partial(jax.jit, static_argnames="unseen")
+@functools.partial(jit, static_argnames="unseen")
 def fit_tables(
     positions: Array,  # float32 (n_queries, k, n_labels), NaN: missing
     weight: Array,  # float32 (n_queries, k), not negative
@@ -262,12 +265,16 @@ def fit_tables(
 
     Sums run in one order whatever the number of tables, so that a row does not depend on it.
     """
+    chex.assert_rank([positions, weight], [3, 2])
+    chex.assert_equal_shape_prefix([positions, weight], 2)
+    chex.assert_type(positions, float)
 
     def total(values: Array) -> Array:  # (n_queries, k, ...) -> (n_queries, ...)
         def add(i: Array, sums: Array) -> Array:
             return sums + values[:, i]
 
-        return jax.lax.fori_loop(1, values.shape[1], add, values[:, 0])
+        sums: Array = jax.lax.fori_loop(1, values.shape[1], add, values[:, 0])
+        return sums
 
     return _fit(positions, weight, total, lambda centre: centre[:, None], unseen)
 

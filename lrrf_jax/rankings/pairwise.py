@@ -1,12 +1,17 @@
 """Preferences between two labels: the pairs (i, j) with i < j, in row-major order."""
 
-import jax
+import math
+from collections.abc import Iterator
+
+import chex
 import jax.numpy as jnp
 import numpy as np
 
 from lrrf_jax._jax_settings import works_with_our_settings
-from lrrf_jax._typing import Array, NDArray
+from lrrf_jax._typing import Array, NDArray, jit
 from lrrf_jax.rankings.axes import with_leading_axes
+
+CELLS_PER_BLOCK = 2**20  # of rows x labels x labels
 
 
 def pair_indices(n_labels: int) -> tuple[NDArray, NDArray]:  # int32 (n_pairs,), int32 (n_pairs,)
@@ -22,6 +27,19 @@ def pair_indices(n_labels: int) -> tuple[NDArray, NDArray]:  # int32 (n_pairs,),
     return first.astype(np.int32), second.astype(np.int32)
 
 
+def row_blocks(n_rows: int, n_labels: int) -> Iterator[slice]:
+    """Yield slices of rows that are few enough to compare all of their labels in 8 MB of float64.
+
+    Examples
+    --------
+    >>> [rows.stop for rows in row_blocks(2500, 32)]
+    [1024, 2048, 3072]
+    """
+    n_rows_at_once = max(1, CELLS_PER_BLOCK // max(1, n_labels) ** 2)
+    for start in range(0, n_rows, n_rows_at_once):
+        yield slice(start, start + n_rows_at_once)
+
+
 def n_labels_of_pairs(n_pairs: int) -> int:
     """Return the number of labels that have ``n_pairs`` pairs; ValueError if there is none.
 
@@ -30,13 +48,13 @@ def n_labels_of_pairs(n_pairs: int) -> int:
     >>> n_labels_of_pairs(10)
     5
     """
-    n_labels = (1 + round((1 + 8 * n_pairs) ** 0.5)) // 2
+    n_labels = (1 + math.isqrt(1 + 8 * n_pairs)) // 2
     if n_labels * (n_labels - 1) // 2 != n_pairs:
         raise ValueError(f"{n_pairs} is not the number of pairs of any number of labels")
     return n_labels
 
 
-@jax.jit
+@jit
 def pair_signs(
     positions: Array,  # float32 or int (..., n_labels), NaN: missing
 ) -> Array:  # int8 (..., n_pairs)
@@ -68,6 +86,7 @@ def antisymmetric(
     >>> antisymmetric(jnp.array([1, 2, 3]), 3).tolist()
     [[0, 1, 2], [-1, 0, 3], [-2, -3, 0]]
     """
+    chex.assert_shape(pair_values, (..., n_labels * (n_labels - 1) // 2))
     pair = np.zeros((n_labels, n_labels), np.int32)
     sign = np.zeros((n_labels, n_labels), np.int8)
     first, second = pair_indices(n_labels)

@@ -4,13 +4,12 @@ A *ranking* gives the position of each label (1 = best), an *ordering* lists the
 to worst: they are inverse permutations of each other. All functions work on the last axis.
 """
 
-import jax
+import chex
 import jax.numpy as jnp
-import numpy as np
 
 from lrrf_jax._jax_settings import works_with_our_settings
-from lrrf_jax._typing import Array, NDArray
-from lrrf_jax.rankings.axes import with_leading_axes
+from lrrf_jax._typing import AnyArray, Array, jit
+from lrrf_jax.rankings.axes import namespace_of, with_leading_axes
 
 # Up to this many labels, comparing all pairs beats sorting: on a CPU, XLA vectorises the
 # comparisons over the rows, and sorts each row on its own (60 to 200 times slower at 5 to 16
@@ -18,14 +17,14 @@ from lrrf_jax.rankings.axes import with_leading_axes
 _PAIRWISE_LIMIT = 32
 
 
-@jax.jit
+@jit
 def rank_scores(
     scores: Array,  # float or int (..., n_labels), larger is better
 ) -> Array:  # int32 (..., n_labels), 1..n_labels
     """Rank labels by decreasing score; of equal scores the lower label index comes first.
 
     The result is a permutation whatever the scores: a NaN counts as the lowest score.
-    Costs O(n_labels^2) a row up to 32 labels, O(n_labels log n_labels) above.
+    Costs O(n_labels^2) per row up to 32 labels, O(n_labels log n_labels) above.
 
     Examples
     --------
@@ -46,13 +45,14 @@ def rank_scores(
     return 1 + jnp.sum(ahead, axis=-1, dtype=jnp.int32)
 
 
-@jax.jit
+@jit
 def take_in_order(
-    values: Array,  # (..., n_labels), one value a label
+    values: Array,  # (..., n_labels), one value per label
     ranks: Array,  # (..., n_labels), a permutation of 1..n_labels
 ) -> Array:  # values.dtype (..., n_labels), column p: the value of the label at position p + 1
     """Rearrange label values from best to worst label."""
     n_labels = ranks.shape[-1]
+    chex.assert_equal_shape_suffix([values, ranks], 1)
     values, ranks = jnp.broadcast_arrays(values, ranks)
     if n_labels > _PAIRWISE_LIMIT:
         return jnp.take_along_axis(values, jnp.argsort(ranks, axis=-1), axis=-1)
@@ -62,7 +62,7 @@ def take_in_order(
     return jnp.sum(jnp.where(here, values[..., None, :], zero), axis=-1, dtype=values.dtype)
 
 
-@jax.jit
+@jit
 def ordering_from_ranks(
     ranks: Array,  # int or float (..., n_labels), a permutation of 1..n_labels
 ) -> Array:  # int32 (..., n_labels), label indices, best first
@@ -78,18 +78,19 @@ def ordering_from_ranks(
     return take_in_order(jnp.broadcast_to(labels, ranks.shape), ranks)
 
 
-@jax.jit
+@jit
 def n_ranked(
-    positions: Array,  # float32 (n_samples, n_labels), NaN: missing
-) -> Array:  # int32 (n_samples,)
+    positions: Array,  # float (..., n_labels), NaN: missing
+) -> Array:  # int32 (...)
     """Count the labels that each ranking ranks."""
+    chex.assert_type(positions, float)
     return jnp.sum(~jnp.isnan(positions), axis=-1, dtype=jnp.int32)
 
 
-@jax.jit
+@jit
 def place_missing_last(
-    positions: Array,  # float32 (n_samples, n_labels), 1..m' dense, NaN: missing
-) -> Array:  # float32 (n_samples, n_labels), no NaN
+    positions: Array,  # float (..., n_labels), 1..m' dense, NaN: missing
+) -> Array:  # positions.dtype (..., n_labels), no NaN
     """Read rankings as top-k lists: every missing label comes after every ranked one.
 
     The missing labels share the mean of the places that are left, so their order stays unknown
@@ -110,15 +111,15 @@ def place_missing_last(
 
 @works_with_our_settings
 def places(
-    positions: Array | NDArray,  # float (..., n_labels), NaN: missing
-) -> tuple[Array | NDArray, Array | NDArray]:  # int32, int32, both (..., n_labels)
+    positions: AnyArray,  # float (..., n_labels), NaN: missing
+) -> tuple[AnyArray, AnyArray]:  # int32, int32, both (..., n_labels)
     """Count, for every label, the ranked labels before it and those level with it, itself included.
 
     Both counts close gaps: they depend on the order of the positions alone. Both are 0 for a
-    missing label. JAX arrays give JAX arrays, NumPy arrays give NumPy arrays. O(n_labels^2) a row.
+    missing label. JAX arrays give JAX arrays, NumPy arrays give NumPy arrays. Costs
+    O(n_labels^2) per row.
     """
-    # Annotated for neither library: the two namespaces agree on every function used here.
-    xp = np if isinstance(positions, np.ndarray) else jnp
+    xp = namespace_of(positions)
     mine, other = positions[..., :, None], positions[..., None, :]
     n_before = xp.sum(other < mine, axis=-1, dtype=xp.int32)
     n_level = xp.sum(other == mine, axis=-1, dtype=xp.int32)

@@ -1,4 +1,4 @@
-"""Plackett-Luce's distribution of rankings: places are filled from the best, one after the other.
+"""Plackett-Luce's distribution of rankings: places are filled from the best, one after another.
 
 Each place goes to one of the labels that are left, with probability proportional to its strength.
 A partial ranking is one of the labels that it ranks, whatever the others: nothing has to be
@@ -9,14 +9,16 @@ import functools
 from collections.abc import Callable
 from typing import NamedTuple
 
+import chex
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from lrrf_jax._jax_settings import works_with_our_settings
-from lrrf_jax._typing import Array
-from lrrf_jax.rankings.axes import with_leading_axes
-from lrrf_jax.rankings.permutations import places
+from lrrf_jax._typing import AnyArray, Array, jit
+from lrrf_jax.rankings.axes import namespace_of
+from lrrf_jax.rankings.permutations import places, rank_scores
 
 TOLERANCE = 1e-6
 MAX_ITERATIONS = 1000
@@ -24,44 +26,51 @@ _UNROLLED = 16  # labels up to which loops over them are written out
 
 
 @works_with_our_settings
-@jax.jit
 def log_likelihood(
-    positions: Array,  # float32 (..., n_labels), NaN: missing
-    strength: Array,  # float32 (..., n_labels), not negative
-) -> Array:  # float32 (...)
+    positions: AnyArray,  # float (..., n_labels), NaN: missing
+    strength: AnyArray,  # float (..., n_labels), not negative
+) -> AnyArray:  # strength.dtype (...)
     """Return the log of the probability of each ranking; 0 where it holds no preference.
 
     Sums over places log(strength of the label there) less log(strength of all labels from there
-    on). Strengths of 0 give -inf where they win a place. Costs O(n_labels^2) a row.
+    on). Strengths of 0 give -inf where they win a place. Costs O(n_labels^2) per row. NumPy arrays
+    keep to their precision; JAX arrays can be jitted.
     """
+    xp = namespace_of(positions, strength)
     _, decides = _choices(positions)
-    strength = jnp.broadcast_to(strength.astype(jnp.float32), positions.shape)
+    strength = xp.broadcast_to(strength, positions.shape)
     behind = positions[..., None, :] >= positions[..., :, None]
-    left = jnp.sum(jnp.where(behind, strength[..., None, :], 0.0), axis=-1)
-    terms = jnp.log(strength) - jnp.log(jnp.where(decides, left, 1.0))
-    return jnp.sum(jnp.where(decides, terms, 0.0), axis=-1)
+    left = xp.where(behind, strength[..., None, :], 0.0).sum(axis=-1)
+    can_win = strength > 0
+    wins = decides & can_win  # of nothing else a logarithm is taken
+    terms = xp.log(xp.where(wins, strength, 1.0)) - xp.log(xp.where(wins, left, 1.0))
+    return xp.where(decides & ~can_win, -xp.inf, terms).sum(axis=-1)
 
 
 @works_with_our_settings
-@jax.jit
+@jit
 def sample(
     key: Array,
     strength: Array,  # float32 (..., n_labels), not negative
 ) -> Array:  # int32 (..., n_labels)
-    """Draw one complete ranking for each row of strengths; labels of strength 0 come last.
-
-    Sorts log(strength) plus Gumbel noise, which is the same distribution (Yellott 1977).
-    """
+    """Draw one complete ranking for each row of strengths; labels of strength 0 come last."""
     strength = strength.astype(jnp.float32)
-    noise = jax.random.gumbel(key, strength.shape, jnp.float32)
-    score = jnp.log(strength) + noise
     # No logarithm of a float32 is below -104, and no noise beyond 100.
-    score = jnp.where(strength > 0, score, noise - 1000)
-    mine, other = score[..., :, None], score[..., None, :]
-    label = jnp.arange(strength.shape[-1])
-    lower_index = with_leading_axes(label[None, :] < label[:, None], mine.ndim)
-    ahead = (other > mine) | ((other == mine) & lower_index)
-    return 1 + jnp.sum(ahead, axis=-1, dtype=jnp.int32)
+    return sample_by_log(key, jnp.where(strength > 0, jnp.log(strength), -1000.0))
+
+
+@works_with_our_settings
+@jit
+def sample_by_log(
+    key: Array,
+    log_strength: Array,  # float32 (..., n_labels), finite
+) -> Array:  # int32 (..., n_labels)
+    """Draw one complete ranking for each row of logarithms of strengths.
+
+    Sorts them plus Gumbel noise, which is the same distribution (Yellott 1977).
+    """
+    chex.assert_type(log_strength, jnp.float32)
+    return rank_scores(log_strength + jax.random.gumbel(key, log_strength.shape, jnp.float32))
 
 
 class PlackettLuceFit(NamedTuple):
@@ -72,7 +81,7 @@ class PlackettLuceFit(NamedTuple):
 
 
 @works_with_our_settings
-@functools.partial(jax.jit, static_argnames=("n_groups", "max_iterations"))
+@functools.partial(jit, static_argnames=("n_groups", "max_iterations"))
 def fit_groups(
     positions: Array,  # float32 (n_samples, n_labels), NaN: missing
     group: Array,  # int32 (n_samples,), 0..n_groups-1; others are left out
@@ -82,7 +91,7 @@ def fit_groups(
     prior_strength: Array | None = None,  # float32 (n_labels,), sums to 1; None: all equal
     max_iterations: int = MAX_ITERATIONS,
 ) -> PlackettLuceFit:
-    """Fit one distribution a group, all at once, by minorisation and maximisation (MM).
+    """Fit one distribution per group, all at once, by minorisation and maximisation (MM).
 
     Each iteration divides the number of places that a label won by the sum, over the choices in
     which it took part, of 1 / (strength of all that were left). A group rests when no strength
@@ -95,8 +104,11 @@ def fit_groups(
     strength is then more than 0 and unique, and that of a label which no ranking compares with
     another is its ``prior_strength``.
 
-    Costs O(n_samples n_labels^2) an iteration. Hunter 2004; Caron and Doucet 2012 (prior).
+    Costs O(n_samples n_labels^2) per iteration. Hunter 2004; Caron and Doucet 2012 (prior).
     """
+    chex.assert_rank([positions, group, weight], [2, 1, 1])
+    chex.assert_equal_shape_prefix([positions, group, weight], 1)
+    chex.assert_type([positions, group], [float, int])
     used = (group >= 0) & (group < n_groups)
     at = jnp.where(used, group, 0)
 
@@ -115,7 +127,7 @@ def fit_groups(
 
 
 @works_with_our_settings
-@functools.partial(jax.jit, static_argnames="max_iterations")
+@functools.partial(jit, static_argnames="max_iterations")
 def fit_tables(
     positions: Array,  # float32 (n_queries, k, n_labels), NaN: missing
     weight: Array,  # float32 (n_queries, k), not negative
@@ -127,9 +139,12 @@ def fit_tables(
 
     Sums run in one order whatever the number of tables, so that a row does not depend on it.
     """
+    chex.assert_rank([positions, weight], [3, 2])
+    chex.assert_equal_shape_prefix([positions, weight], 2)
+    chex.assert_type(positions, float)
 
     def total(values: Array) -> Array:  # (k, n_labels, n_queries) -> (n_labels, n_queries)
-        return lax.fori_loop(1, len(values), lambda i, sums: sums + values[i], values[0])
+        return _sum_in_order(values)
 
     # Queries last: the loops over them are the long ones, and become vector instructions.
     return _fit(
@@ -143,11 +158,11 @@ def fit_tables(
     )
 
 
-def _choices(positions: Array) -> tuple[Array, Array]:  # bool, both positions.shape
+def _choices(positions: AnyArray) -> tuple[AnyArray, AnyArray]:  # bool, both positions.shape
     """Tell which labels are ranked, and which of them won a place that others wanted."""
-    n_before, n_level = map(jnp.asarray, places(positions))
+    n_before, n_level = places(positions)
     ranked = n_level > 0
-    n_ranked = jnp.sum(ranked, axis=-1, keepdims=True, dtype=jnp.int32)
+    n_ranked = ranked.sum(axis=-1, keepdims=True, dtype=np.int32)
     return ranked, (n_level == 1) & (n_before + n_level < n_ranked)
 
 
@@ -169,6 +184,7 @@ def _fit(
     place = jnp.where(ranked, positions, jnp.inf)
     if prior_strength is None:
         prior_strength = jnp.full(n_labels, 1 / n_labels, jnp.float32)
+    chex.assert_shape(prior_strength, (n_labels,))
     prior_strength = prior_strength.astype(jnp.float32)
     more = jnp.asarray(prior, jnp.float32) * n_labels
     n_won = total(won) + more * prior_strength[:, None]
@@ -179,7 +195,8 @@ def _fit(
             return sums + function(label)
 
         zero = jnp.zeros(place.shape, jnp.float32)
-        return lax.fori_loop(0, n_labels, add, zero, unroll=unroll)
+        total: Array = lax.fori_loop(0, n_labels, add, zero, unroll=unroll)
+        return total
 
     def column(values: Array, label: Array) -> Array:
         return lax.dynamic_slice_in_dim(values, label, 1, axis=values.ndim - 2)
@@ -191,7 +208,7 @@ def _fit(
         faced = over_labels(lambda i: jnp.where(column(place, i) <= place, column(share, i), 0.0))
         chances = total(jnp.where(ranked, faced, 0.0)) + more
         new = jnp.where(chances > 0, n_won / jnp.where(chances > 0, chances, 1.0), 0.0)
-        return new / _sum_of_labels(new)[None]
+        return new / _sum_in_order(new)[None]
 
     def goes_on(state: tuple[Array, Array, Array]) -> Array:
         return jnp.any(state[1])
@@ -210,5 +227,6 @@ def _fit(
     return PlackettLuceFit(strength.T, n_iterations)
 
 
-def _sum_of_labels(values: Array) -> Array:  # (n_labels, n_groups) -> (n_groups,), in one order
-    return lax.fori_loop(1, len(values), lambda label, sums: sums + values[label], values[0])
+def _sum_in_order(values: Array) -> Array:  # (n, ...) -> (...), one after another
+    total: Array = lax.fori_loop(1, len(values), lambda i, sums: sums + values[i], values[0])
+    return total

@@ -1,22 +1,22 @@
 """Rankings as additive per-sample statistics, the form in which a tree sums them over its nodes."""
 
-import jax
+import chex
 import jax.numpy as jnp
 import numpy as np
 
-from lrrf_jax._typing import Array, NDArray
+from lrrf_jax._typing import Array, NDArray, jit
 from lrrf_jax.rankings.axes import with_leading_axes
 from lrrf_jax.rankings.permutations import places
 
 
-@jax.jit
+@jit
 def label_at_position(
-    positions: Array,  # float32 (n_samples, n_labels), NaN: missing
-) -> Array:  # int32 (n_samples, n_labels), column p: label at place p + 1, -1: none or tied
+    positions: Array,  # float (..., n_labels), NaN: missing
+) -> Array:  # int32 (..., n_labels), column p: label at place p + 1, -1: none or tied
     """Return the label on each place, best first; column 0 is the top label (the TLAC class).
 
     A column is -1 where the ranking has no such place, or where several labels share it.
-    Costs O(n_labels^2) a row.
+    Costs O(n_labels^2) per row.
 
     Examples
     --------
@@ -24,6 +24,7 @@ def label_at_position(
     >>> label_at_position(jnp.array([[2.0, jnp.nan, 1.0]])).tolist()
     [[2, 0, -1]]
     """
+    chex.assert_type(positions, float)
     n_before, n_level = places(positions)
     n_labels = positions.shape[-1]
     place = jnp.arange(n_labels, dtype=jnp.int32)
@@ -56,22 +57,22 @@ def ranking_classes(
     """
     positions = np.asarray(positions, dtype=np.float32)
     # Non-negative IEEE floats sort as their big-endian bytes do, infinity last: one comparison of
-    # memory a pair of rows instead of one a column.
+    # memory per pair of rows instead of one per column.
     keys = np.where(np.isnan(positions), np.float32(np.inf), positions).astype(">f4")
     rows = np.ascontiguousarray(keys).view(np.dtype((np.void, keys.itemsize * keys.shape[1])))
     distinct, classes = np.unique(rows.ravel(), return_inverse=True)
     return classes.reshape(-1).astype(np.int32), len(distinct)
 
 
-@jax.jit
+@jit
 def borda_votes(
-    positions: Array,  # float32 (n_samples, n_labels), NaN: missing
-) -> Array:  # float32 (n_samples, n_labels)
+    positions: Array,  # float (..., n_labels), NaN: missing
+) -> Array:  # float32 (..., n_labels)
     """Return generalised Borda votes, which estimate the votes of the complete ranking.
 
     The label at place r of m' ranked ones gets (m' + 1 - r) (m + 1) / (m' + 1), a missing label
     (m + 1) / 2; tied labels share the mean of their votes. A complete ranking gives exactly
-    m + 1 - r, so sums of such votes are exact integers. Costs O(n_labels^2) a row.
+    m + 1 - r, so sums of such votes are exact integers. Costs O(n_labels^2) per row.
 
     Notes
     -----
@@ -84,6 +85,7 @@ def borda_votes(
     >>> borda_votes(jnp.array([[1.0, 2.5, 2.5, 4.0, 5.0]])).tolist()
     [[5.0, 3.5, 3.5, 2.0, 1.0]]
     """
+    chex.assert_type(positions, float)
     n_labels = positions.shape[-1]
     n_before, n_level = places(positions)
     ranked = n_level > 0

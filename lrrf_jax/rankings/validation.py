@@ -56,9 +56,31 @@ def number_table(
     return table
 
 
+def require_positions(
+    table: NDArray,  # float (n_samples, n_labels), NaN: missing
+    name: str,
+) -> None:
+    """Check that a table of `number_table` holds positions; ties and gaps are allowed.
+
+    Raises
+    ------
+    InputError
+        Where it does not. The range tells most tables of scores, which would be read upside down.
+    """
+    n_labels = table.shape[1]
+    require_rows(
+        (np.isnan(table) | ((table >= 1) & (table <= n_labels))).all(axis=1),
+        table,
+        f"{name} must hold positions from 1 to {n_labels}, or NaN where unknown",
+        "Convert scores with `rankings_from_scores`; close gaps with `densify`.",
+    )
+
+
 def require_rankings(
     y: Any,
     n_samples: int | None = None,
+    *,
+    name: str = "y",
 ) -> NDArray:  # float32 (n_samples, n_labels), NaN: missing
     """Check that each row holds the positions 1..m' of the labels that it ranks, once each.
 
@@ -71,10 +93,10 @@ def require_rankings(
         raise InputError(
             "y must hold rankings: fit requires y to be passed, but the target y is None."
         )
-    table = number_table(y, "y", finite=True)
+    table = number_table(y, name, finite=True)
     if table.shape[1] < 2:
         raise InputError(
-            f"y must have two labels at least, one column each; it has shape {table.shape}."
+            f"{name} must have two labels at least, one column each; it has shape {table.shape}."
         )
     if n_samples is not None and len(table) != n_samples:
         raise InputError(
@@ -85,7 +107,7 @@ def require_rankings(
     wanted = np.where(np.isinf(places), np.inf, np.arange(1.0, table.shape[1] + 1))
     good = (places == wanted).all(axis=1)
     span = f"1..{table.shape[1]}" if not missing.any() else "1..m' of the m' labels it ranks"
-    require_rows(good, table, f"y must hold the positions {span} once per row", _REMEDY)
+    require_rows(good, table, f"{name} must hold the positions {span} once per row", _REMEDY)
     return table.astype(np.float32)
 
 

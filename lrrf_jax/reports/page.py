@@ -1,18 +1,18 @@
 """The page of a comparison: one file without scripts, and without anything from elsewhere."""
 
 import datetime
-from collections.abc import Callable, Iterable, Mapping
+import functools
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
+
+import jinja2
+import markupsafe
 
 from lrrf_jax._validation import InputError
 from lrrf_jax.evaluation import FoldResult, Summary, summarize
 from lrrf_jax.evaluation.protocol import AS_RUN_BY_AUTHORS
-from lrrf_jax.reports import elements, figures, results, settings, significance
-from lrrf_jax.reports.elements import Markup
-from lrrf_jax.reports.style import STYLE
-
-# What the browser may do with the page: show it. Nothing is fetched, no script runs.
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+from lrrf_jax.reports import figures, results, settings, significance
+from lrrf_jax.reports.parts import Failures, Number, Section, Text, plain
 
 
 def comparison_page(
@@ -72,88 +72,80 @@ def comparison_page(
             f"control must be one of the learners {', '.join(summary.learners)}; it is {control!r}."
         )
     created = datetime.datetime.now().astimezone() if created is None else created
+    when = f"{created:%Y-%m-%d %H:%M} {created:%Z}".strip()
 
-    def tests(summary: Summary, share: float, identity: str) -> Markup:
+    def tests(summary: Summary, share: float, identity: str) -> list[Any]:
         return significance.tests_of(summary.scores(share), control, identity)
 
-    sections = {
-        "scores": ("Scores", _by_share(summary, "score", results.scores)),
-        "tests": ("Do the learners differ?", _by_share(summary, "test", tests)),
-        "spread": ("Spread over the folds", _by_share(summary, "run", results.spread)),
-        "times": ("Times", _by_share(summary, "time", results.times)),
-        "settings": ("Settings", settings.settings(summary, shapes or {}, more_settings or {})),
-        "folds": ("Every fold", _by_share(summary, "fold", results.every_fold)),
-    }
-    if len(summary.shares) > 1:
-        curves = results.curves(summary)
-        if curves:
-            sections = {"curves": ("Scores against missing labels", curves), **sections}
-    if failures:
-        sections = {"failures": ("What failed", _failures(failures)), **sections}
-    when = f"{created:%Y-%m-%d %H:%M} {created:%Z}".strip()
-    links = [
-        elements.element("li", elements.element("a", name, href=f"#{identity}"))
-        for identity, (name, _) in sections.items()
+    sections = [
+        Section("scores", "Scores", _by_share(summary, "score", results.scores)),
+        Section("tests", "Do the learners differ?", _by_share(summary, "test", tests)),
+        Section("spread", "Spread over the folds", _by_share(summary, "run", results.spread)),
+        Section("times", "Times", _by_share(summary, "time", results.times)),
+        Section(
+            "settings", "Settings", settings.settings(summary, shapes or {}, more_settings or {})
+        ),
+        Section("folds", "Every fold", _by_share(summary, "fold", results.every_fold)),
     ]
-    body = elements.joined(
-        [
-            elements.element("header", _opening(title, summary, when, command)),
-            elements.element(
-                "nav", elements.element("ul", elements.joined(links)), aria_label="Contents"
-            ),
-            elements.element(
-                "main",
-                elements.joined(
-                    elements.section(identity, name, content)
-                    for identity, (name, content) in sections.items()
-                ),
-            ),
-            elements.element("footer", f"Made by lrrf_jax {summary.version} on {when}."),
-        ]
-    )
-    return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{elements.escape(title)}</title>\n<style>{STYLE}</style>\n</head>\n"
-        f"<body>\n{body}\n</body>\n</html>\n"
+    if len(summary.shares) > 1 and (curves := results.curves(summary)):
+        sections.insert(0, Section("curves", "Scores against missing labels", curves))
+    if failures:
+        sections.insert(0, Section("failures", "What failed", [Failures([*failures.values()])]))
+    return _template().render(
+        title=title,
+        opening=[*_opening(summary, when, command)],
+        sections=sections,
+        version=summary.version,
+        when=when,
     )
 
 
-def _opening(title: str, summary: Summary, when: str, command: str | None) -> Markup:
+@functools.cache
+def _template() -> jinja2.Template:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("lrrf_jax.reports"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        finalize=_printable,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.tests["a_number"] = lambda cell: isinstance(cell, Number)
+    return environment.get_template("page.html")
+
+
+def _printable(value: Any) -> Any:
+    """Make a text that a page can hold of all that is not HTML already."""
+    return value if isinstance(value, markupsafe.Markup) else plain(value)
+
+
+def _opening(summary: Summary, when: str, command: str | None) -> Iterator[Text]:
     run = next(iter(summary.runs.values()))
     n_folds = run.settings["folds"]
-    parts = [
-        elements.element("h1", title),
-        elements.element(
-            "p",
-            f"{_count(len(summary.learners), 'learner')} on "
-            f"{_count(len(summary.datasets), 'data set')}: Kendall’s tau, from −1 to 1, larger is "
-            f"better; {n_folds}-fold cross-validation, "
-            f"{'once' if len(run.scores) == 1 else f'{len(run.scores)} times'}, with the same "
-            f"folds for every learner. {when}.",
-        ),
-    ]
+    yield Text(
+        f"{_count(len(summary.learners), 'learner')} on "
+        f"{_count(len(summary.datasets), 'data set')}: Kendall’s tau, from −1 to 1, larger is "
+        f"better; {n_folds}-fold cross-validation, "
+        f"{'once' if len(run.scores) == 1 else f'{len(run.scores)} times'}, with the same "
+        f"folds for every learner. {when}."
+    )
     if command is not None:
-        parts.append(
-            elements.element(
-                "p", elements.joined(["Made by", elements.element("code", command)], " ")
-            )
-        )
+        yield Text("Made by", command=command)
     if run.settings["protocol"] == AS_RUN_BY_AUTHORS:
-        text = (
+        yield Text(
             "Protocol “as-run-by-authors”: trees were grown on complete rankings, and labels "
             "deleted in the leaves when queried. It reproduces printed figures, and does not tell "
-            "how well a learner does that never saw the labels."
+            "how well a learner does that never saw the labels.",
+            is_note=True,
         )
-        parts.append(elements.element("p", text, class_="note"))
     if not figures.can_draw():
-        text = Markup(
-            "The figures are missing, as matplotlib is not installed where this page was made: "
-            "<code>pip install &#x27;lrrf_jax[plot]&#x27;</code>. The tables are complete."
+        yield Text(
+            "The figures are missing, as matplotlib is not installed where this page was made; "
+            "the tables are complete. Install it:",
+            is_note=True,
+            command="pip install 'lrrf_jax[plot]'",
         )
-        parts.append(elements.element("p", text, class_="note"))
-    return elements.joined(parts)
 
 
 def _count(number: int, what: str) -> str:
@@ -161,27 +153,17 @@ def _count(number: int, what: str) -> str:
 
 
 def _by_share(
-    summary: Summary, name: str, write: Callable[[Summary, float, str], Markup]
-) -> Markup:
-    """Write a part for every share of deleted labels, under a heading where there are several."""
-    parts = []
-    for k, share in enumerate(summary.shares):
-        identity = f"{name}-{k}"
-        content = write(summary, share, identity)
-        if len(summary.shares) > 1:
-            title = f"{share:.4g} of the training labels deleted" if share else "All labels there"
-            content = elements.section(f"{identity}-part", title, content, level=3)
-        parts.append(content)
-    return elements.joined(parts)
-
-
-def _failures(failures: Mapping[str, str]) -> Markup:
-    entries = [elements.element("li", reason) for reason in failures.values()]
-    text = "The other parts are finished, and are all that follows."
-    return elements.element(
-        "div",
-        elements.joined(
-            [elements.element("ul", elements.joined(entries)), elements.element("p", text)]
-        ),
-        class_="note failed",
-    )
+    summary: Summary, name: str, write: Callable[[Summary, float, str], list[Any]]
+) -> list[Any]:
+    """Make the parts of each share of deleted labels, in sections where there are several."""
+    parts = [write(summary, share, f"{name}-{k}") for k, share in enumerate(summary.shares)]
+    if len(parts) == 1:
+        return parts[0]
+    return [
+        Section(
+            f"{name}-{k}-part",
+            f"{share:.4g} of the training labels deleted" if share else "All labels there",
+            content,
+        )
+        for k, (share, content) in enumerate(zip(summary.shares, parts, strict=True))
+    ]

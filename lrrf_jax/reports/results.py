@@ -7,13 +7,13 @@ import numpy as np
 from lrrf_jax._typing import NDArray
 from lrrf_jax.evaluation import CrossValidation, Run, Summary, rank_table
 from lrrf_jax.plotting import plot_curves, plot_spread
-from lrrf_jax.reports import elements, figures
-from lrrf_jax.reports.elements import Markup, Number, number
+from lrrf_jax.reports import figures
+from lrrf_jax.reports.parts import Figure, Folded, Number, Table, Text, number, plain
 
 _TIE = 1e-12  # scores this near are called equally good
 
 
-def scores(summary: Summary, share: float, identity: str) -> Markup:
+def scores(summary: Summary, share: float, identity: str) -> list[Table]:
     """Mean tau by data set and learner; below, the means and average ranks of whole columns."""
     table = summary.scores(share)
     rows = []
@@ -25,7 +25,7 @@ def scores(summary: Summary, share: float, identity: str) -> Markup:
             if run is None or np.isnan(mean):
                 cells.append(Number("–"))
                 continue
-            cells.append(number(mean, is_best=mean >= best - _TIE, beside=f"± {run.std:.4f}"))
+            cells.append(number(mean, is_best=mean >= best - _TIE, aside=f"± {run.std:.4f}"))
         rows.append(cells)
     foot: list[list[Any]] = []
     whole = ~np.isnan(table.scores).any(1)
@@ -44,10 +44,10 @@ def scores(summary: Summary, share: float, identity: str) -> Markup:
         "learner of a data set in bold"
     )
     header = ("Data set", *table.methods)
-    return elements.table(identity, caption, header, rows, foot)
+    return [Table(identity, caption, header, rows, foot)]
 
 
-def spread(summary: Summary, share: float, identity: str) -> Markup:
+def spread(summary: Summary, share: float, identity: str) -> list[Table | Text | Figure]:
     """Quantiles of the scores of folds, and every one as a point."""
     rows = []
     for run, result in _runs(summary, share):
@@ -66,36 +66,34 @@ def spread(summary: Summary, share: float, identity: str) -> Markup:
         *("Largest", "Std. deviation"),
     )
     caption = "Kendall’s tau of single folds"
-    parts = [elements.table(identity, caption, header, rows, row_headers=2)]
     note = (
         "Folds of one cross-validation share training rows, so their spread tells less than it "
         "seems about the doubt in the mean."
     )
-    parts.append(elements.element("p", note))
-    if figures.can_draw():
-        parts += [_spread_figure(summary, data, share) for data in summary.datasets]
-    return elements.joined(parts)
+    drawn = figures.can_draw()
+    return [
+        Table(identity, caption, header, rows, row_headers=2),
+        Text(note),
+        *(_spread_figure(data, runs) for data, runs in _by_data(summary, share) if drawn),
+    ]
 
 
-def _spread_figure(summary: Summary, data: str, share: float) -> Markup:
-    runs = {run.learner: result for run, result in _runs(summary, share) if run.data == data}
-    if not runs:
-        return Markup("")
-    drawn = {elements.plain(learner): result.scores for learner, result in runs.items()}
+def _spread_figure(data: str, runs: dict[str, CrossValidation]) -> Figure:
+    drawn = {plain(learner): result.scores for learner, result in runs.items()}
     told = "; ".join(
         f"{learner}: mean {result.mean:.3f}, from {np.nanmin(result.scores):.3f} to "
         f"{np.nanmax(result.scores):.3f}"
         for learner, result in runs.items()
     )
-    return elements.figure(
+    return Figure(
         figures.svg_uri(plot_spread, drawn),
         f"Kendall's tau of every fold on {data}. {told}.",
         f"{data}: a circle is a fold, the tall mark the mean, the bar one standard deviation.",
     )
 
 
-def times(summary: Summary, share: float, identity: str) -> Markup:
-    """Seconds of wall-clock time to fit and to predict, a fold and altogether."""
+def times(summary: Summary, share: float, identity: str) -> list[Table]:
+    """Seconds of wall-clock time to fit and to predict, per fold and altogether."""
     rows = []
     for run, result in _runs(summary, share):
         cells: list[Any] = [run.data, run.learner]
@@ -109,16 +107,13 @@ def times(summary: Summary, share: float, identity: str) -> Markup:
         *("Predict, median", "Predict, longest", "Predict, all folds"),
     )
     caption = "Seconds of wall-clock time; the first fold of a learner includes compilation"
-    return elements.table(identity, caption, header, rows, row_headers=2)
+    return [Table(identity, caption, header, rows, row_headers=2)]
 
 
-def every_fold(summary: Summary, share: float, identity: str) -> Markup:
-    """Tables that are folded up, a data set each, as they are long."""
+def every_fold(summary: Summary, share: float, identity: str) -> list[Folded]:
+    """Tables that are folded up, one per data set, as they are long."""
     parts = []
-    for k, data in enumerate(summary.datasets):
-        runs = {run.learner: result for run, result in _runs(summary, share) if run.data == data}
-        if not runs:
-            continue
+    for k, (data, runs) in enumerate(_by_data(summary, share)):
         n_repeats, n_folds = next(iter(runs.values())).scores.shape
         rows = [
             (
@@ -130,19 +125,17 @@ def every_fold(summary: Summary, share: float, identity: str) -> Markup:
             for fold in range(n_folds)
         ]
         header = ("Repeat", "Fold", *runs)
-        table = elements.table(
-            f"{identity}-{k}", f"Kendall’s tau on {data}", header, rows, row_headers=2
-        )
-        folded = elements.joined([elements.element("summary", data), table])
-        parts.append(elements.element("details", folded))
-    return elements.joined(parts)
+        caption = f"Kendall’s tau on {data}"
+        table = Table(f"{identity}-{k}", caption, header, rows, row_headers=2)
+        parts.append(Folded(data, table))
+    return parts
 
 
-def curves(summary: Summary) -> Markup:
-    """Draw tau against the share of deleted labels, a figure a data set."""
+def curves(summary: Summary) -> list[Figure]:
+    """Draw tau against the share of deleted labels, one figure per data set."""
+    parts: list[Figure] = []
     if not figures.can_draw():
-        return Markup("")
-    parts = []
+        return parts
     for data in summary.datasets:
         drawn: dict[str, NDArray] = {}
         for learner in summary.learners:
@@ -157,25 +150,33 @@ def curves(summary: Summary) -> Markup:
         )
         shares = ", ".join(f"{share:.0%}" for share in summary.shares)
         parts.append(
-            elements.figure(
+            Figure(
                 figures.svg_uri(
                     plot_curves,
                     summary.shares,
-                    {elements.plain(learner): values for learner, values in drawn.items()},
+                    {plain(learner): values for learner, values in drawn.items()},
                     band="range",  # an interval from a handful of repeats tells nothing
                     xlabel="share of the training labels deleted",
                 ),
                 f"Kendall's tau on {data} with {shares} of the labels deleted. {told}.",
-                f"{data}: mean over the folds; the band goes from the least to the largest repeat.",
+                f"{data}: mean over the folds; the band spans all repeats.",
             )
         )
-    return elements.joined(parts)
+    return parts
 
 
 def _repeats(result: CrossValidation) -> NDArray:  # float64 (repeats,)
     known = ~np.isnan(result.scores)
     totals = np.where(known, result.scores, 0).sum(1)
     return np.where(known.any(1), totals / np.maximum(known.sum(1), 1), np.nan)
+
+
+def _by_data(summary: Summary, share: float) -> list[tuple[str, dict[str, CrossValidation]]]:
+    """List the data sets that have results, with those of each learner."""
+    runs: dict[str, dict[str, CrossValidation]] = {data: {} for data in summary.datasets}
+    for run, result in _runs(summary, share):
+        runs[run.data][run.learner] = result
+    return [(data, of_learners) for data, of_learners in runs.items() if of_learners]
 
 
 def _runs(summary: Summary, share: float) -> list[tuple[Run, CrossValidation]]:

@@ -5,17 +5,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from lrrf_jax.evaluation import Summary
-from lrrf_jax.reports import elements
-from lrrf_jax.reports.elements import Markup, Number
+from lrrf_jax.reports.parts import Facts, Number, Table
 
 _PACKAGES = ("jaxlib", "numpy", "scipy")
 
 
 def settings(
     summary: Summary, shapes: Mapping[str, tuple[int, int, int]], more: Mapping[str, Any]
-) -> Markup:
+) -> list[Facts | Table]:
     """Write the settings of a comparison, the data sets, and the parameters of the learners."""
-    parts: list[Any] = [elements.facts({**_protocol(summary), **_versions(summary), **more})]
+    parts: list[Facts | Table] = [Facts({**_protocol(summary), **_versions(summary), **more})]
     rows = [
         (data, *(Number(str(size)) for size in shapes[data]))
         for data in summary.datasets
@@ -23,9 +22,8 @@ def settings(
     ]
     if rows:
         header = ("Data set", "Rows", "Features", "Labels")
-        parts.append(elements.table("settings-data", "Data sets", header, rows))
-    parts.append(_parameters(summary))
-    return elements.joined(parts)
+        parts.append(Table("settings-data", "Data sets", header, rows))
+    return [*parts, _parameters(summary)]
 
 
 def _protocol(summary: Summary) -> dict[str, Any]:
@@ -34,7 +32,7 @@ def _protocol(summary: Summary) -> dict[str, Any]:
     chosen = run.settings
     return {
         "Folds": chosen["folds"],
-        "Folds run a repeat": ", ".join(map(str, sorted(n_run))),
+        "Folds run per repeat": ", ".join(map(str, sorted(n_run))),
         "Repeats": chosen["repeats"],
         "Seed": chosen["seed"],
         "Labels deleted": ", ".join(f"{share:g}" for share in summary.shares),
@@ -47,19 +45,16 @@ def _versions(summary: Summary) -> dict[str, Any]:
     found = {}
     for package in _PACKAGES:
         found[package] = importlib.metadata.version(package)
-    machines = elements.joined(
-        (elements.escape(platform) for platform in summary.platforms), "<br>"
-    )
     return {
         "lrrf_jax": summary.version,
-        "Folds were run with": machines,
+        "Folds were run with": list(summary.platforms),
         "Page was made with": ", ".join(f"{name} {version}" for name, version in found.items()),
     }
 
 
-def _parameters(summary: Summary) -> Markup:
-    """One line a learner and parameter; learners without one are told too."""
-    rows: list[tuple[str, str, Any]] = []
+def _parameters(summary: Summary) -> Table:
+    """One line per learner and parameter; learners without one are told too."""
+    rows: list[tuple[str, str, str]] = []
     for learner in summary.learners:
         params = next(
             result.settings["params"]
@@ -71,7 +66,7 @@ def _parameters(summary: Summary) -> Markup:
         rows += [(learner, key, _text(value)) for key, value in sorted(params.items())]
     header = ("Learner", "Parameter", "Value")
     caption = "Parameters of the learners; a random_state of none is drawn from the seed"
-    return elements.table("settings-parameters", caption, header, rows, row_headers=2)
+    return Table("settings-parameters", caption, header, rows, row_headers=2)
 
 
 def _text(value: Any) -> str:

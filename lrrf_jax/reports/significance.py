@@ -1,7 +1,6 @@
 """The part of a page that tells whether learners differ over the data sets."""
 
 import dataclasses
-from typing import Any
 
 import numpy as np
 
@@ -18,50 +17,47 @@ from lrrf_jax.evaluation import (
 )
 from lrrf_jax.evaluation.significance import DEFAULT_ALPHA
 from lrrf_jax.plotting import plot_critical_difference
-from lrrf_jax.reports import elements, figures
-from lrrf_jax.reports.elements import Markup, Number, number
+from lrrf_jax.reports import figures
+from lrrf_jax.reports.parts import Figure, Number, Table, Text, number, plain
 
 # Demsar (2006), section 3.2.2, on when chi-square and F describe the statistics well.
 _FEW_DATASETS, _FEW_METHODS = 10, 5
 
 
-def tests_of(scores: ScoreTable, control: str, identity: str) -> Markup:
-    """Write the tests of a table, or why there are none.
+def tests_of(scores: ScoreTable, control: str, identity: str) -> list[Table | Text | Figure]:
+    """Show the tests of a table, or why there are none.
 
     Learners without a single score are left out, and then data sets without all scores.
     """
-    kept = ~np.isnan(scores.scores).all(0)
+    kept = np.any(~np.isnan(scores.scores), axis=0)
     scores = ScoreTable(
         scores.scores[:, kept],
         scores.datasets,
         tuple(name for name, known in zip(scores.methods, kept, strict=True) if known),
     )
-    whole = ~np.isnan(scores.scores).any(1)
+    whole = np.all(~np.isnan(scores.scores), axis=1)
     if len(scores.methods) < 2 or whole.sum() < 2:
-        return elements.element(
-            "p",
+        text = (
             "Tests need two learners that have scores on the same two data sets at least; there "
-            f"are {len(scores.methods)} and {int(whole.sum())}.",
-            class_="note",
+            f"are {len(scores.methods)} and {int(whole.sum())}."
         )
-    parts: list[Any] = []
+        return [Text(text, is_note=True)]
+    parts: list[Table | Text | Figure] = []
     if not whole.all():
         left_out = [name for name, known in zip(scores.datasets, whole, strict=True) if not known]
         text = f"Left out, as a learner has no score there: {', '.join(left_out)}."
-        parts.append(elements.element("p", text, class_="note"))
+        parts.append(Text(text, is_note=True))
     overall = friedman(scores, missing="drop")
     pairs = nemenyi(scores, missing="drop")
-    parts += [_overall(overall, identity), _caution(overall)]
+    parts += [_overall(overall, identity), *_caution(overall)]
     if control in scores.methods:
         dunn = bonferroni_dunn(scores, control=control, missing="drop")
         parts.append(_against(dunn, holm(scores, control=control, missing="drop"), identity))
-        parts.append(_diagram(dunn))
-    parts.append(_pairs(pairs, identity))
-    parts.append(_diagram(pairs))
-    return elements.joined(parts)
+        parts += _diagram(dunn)
+    return [*parts, _pairs(pairs, identity), *_diagram(pairs)]
 
 
-def _overall(test: Friedman, identity: str) -> Markup:
+def _overall(test: Friedman, identity: str) -> Table:
     f_name = f"F (Iman and Davenport), {test.f_df[0]} and {test.f_df[1]} degrees of freedom"
     rows = [
         (
@@ -82,27 +78,27 @@ def _overall(test: Friedman, identity: str) -> Markup:
         f"{len(test.datasets)} data sets"
     )
     header = ("Statistic", "Value", "p")
-    return elements.table(f"{identity}-friedman", caption, header, rows)
+    return Table(f"{identity}-friedman", caption, header, rows)
 
 
 def _degrees(count: int) -> str:
     return f"{count} degree{'s' * (count > 1)}"
 
 
-def _caution(test: Friedman) -> Markup:
+def _caution(test: Friedman) -> list[Text]:
     n, k = len(test.datasets), len(test.methods)
     if n > _FEW_DATASETS and k > _FEW_METHODS:
-        return Markup("")
+        return []
     text = (
         f"With {n} data sets and {k} learners these p are approximations, and real differences "
         "are easily missed: the tests are meant for more than about ten data sets and five "
         "methods (Demšar 2006)."
     )
-    return elements.element("p", text, class_="note")
+    return [Text(text, is_note=True)]
 
 
-def _against(dunn: AgainstControl, stepped: AgainstControl, identity: str) -> Markup:
-    rows = []
+def _against(dunn: AgainstControl, stepped: AgainstControl, identity: str) -> Table:
+    rows: list[tuple[str | Number, ...]] = []
     for j, name in enumerate(dunn.methods):
         if name == dunn.control:
             rows.append((name, number(dunn.ranks[j], 2), *[Number("–")] * 3, "control"))
@@ -123,7 +119,7 @@ def _against(dunn: AgainstControl, stepped: AgainstControl, identity: str) -> Ma
         f"{_comparisons(len(dunn.methods) - 1)}"
     )
     header = ("Learner", "Average rank", "z", "p, Bonferroni–Dunn", "p, Holm", "Differs")
-    return elements.table(f"{identity}-control", caption, header, rows)
+    return Table(f"{identity}-control", caption, header, rows)
 
 
 def _comparisons(count: int) -> str:
@@ -136,7 +132,7 @@ def _verdict(by_dunn: bool, by_holm: bool) -> str:
     return "by Holm only" if by_holm else "by Bonferroni–Dunn only" if by_dunn else "no"
 
 
-def _pairs(test: Nemenyi, identity: str) -> Markup:
+def _pairs(test: Nemenyi, identity: str) -> Table:
     order = np.argsort(test.ranks, kind="stable")
     names = [test.methods[j] for j in order]
     rows = [
@@ -157,12 +153,12 @@ def _pairs(test: Nemenyi, identity: str) -> Markup:
         f"average ranks differ by more than {test.critical_difference:.2f}, significant at "
         f"{test.alpha:g}"
     )
-    return elements.table(f"{identity}-nemenyi", caption, ("Learner", "Average rank", *names), rows)
+    return Table(f"{identity}-nemenyi", caption, ("Learner", "Average rank", *names), rows)
 
 
-def _diagram(test: Nemenyi | AgainstControl) -> Markup:
+def _diagram(test: Nemenyi | AgainstControl) -> list[Figure]:
     if not figures.can_draw():
-        return Markup("")
+        return []
     ranks: NDArray = np.asarray(test.ranks)
     order = np.argsort(ranks, kind="stable")
     listed = ", ".join(f"{test.methods[j]} {ranks[j]:.2f}" for j in order)
@@ -187,11 +183,11 @@ def _diagram(test: Nemenyi | AgainstControl) -> Markup:
         f"Critical-difference diagram; critical difference {test.critical_difference:.2f}. "
         f"Average ranks: {listed}. {told}"
     )
-    names = tuple(map(elements.plain, test.methods))
+    names = tuple(map(plain, test.methods))
     drawn = dataclasses.replace(test, methods=names)
     if isinstance(drawn, AgainstControl):
-        drawn = dataclasses.replace(drawn, control=elements.plain(drawn.control))
-    return elements.figure(figures.svg_uri(plot_critical_difference, drawn), description, caption)
+        drawn = dataclasses.replace(drawn, control=plain(drawn.control))
+    return [Figure(figures.svg_uri(plot_critical_difference, drawn), description, caption)]
 
 
 def _p_value(p: float, statistic: float = 0.0, *, stands_out: bool = False) -> Number:

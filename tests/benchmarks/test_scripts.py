@@ -124,13 +124,13 @@ def test_the_script_writes_resumes_and_plots_one_json(tmp_path):
     assert "d1m1 not among d16m10, d9m5, d70m4" in refused.stderr
 
 
-def test_growing_and_predicting_need_jax_numpy_and_scikit_learn_only():
+def test_growing_and_predicting_need_jax_numpy_chex_and_scikit_learn_only():
     code = """
 import importlib.abc, sys
 
 class Absent(importlib.abc.MetaPathFinder):
     def find_spec(self, name, path, target=None):
-        absent = ("safetensors", "tqdm", "pyarrow", "pandas", "polars", "chex", "optax", "typer")
+        absent = ("safetensors", "tqdm", "pyarrow", "pandas", "polars", "jinja2", "optax", "typer")
         if name.partition(".")[0] in absent:
             raise ModuleNotFoundError(name)
 

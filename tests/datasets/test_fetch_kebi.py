@@ -55,6 +55,7 @@ def test_a_copy_in_the_folder_needs_no_network_and_no_pooch(toy, tmp_path, monke
 def test_without_pooch_the_way_to_install_it_is_told(toy, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pooch", None)
     monkeypatch.delenv("LRRF_DATA", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     with pytest.raises(InputError, match=r"pip install 'lrrf_jax\[datasets\]'"):
         fetch_kebi("toy")
     with pytest.raises(InputError, match=r"pip install 'lrrf_jax\[datasets\]'"):
@@ -68,6 +69,8 @@ def test_the_folder_is_the_argument_then_the_variable_then_the_cache(monkeypatch
     monkeypatch.delenv("LRRF_DATA")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     assert pathlib.Path(kebi.kebi_directory()) == tmp_path / "cache" / "lrrf_jax" / "kebi"
+    pooch = pytest.importorskip("pooch")  # whose folder it was, before the rule was platformdirs'
+    assert pathlib.Path(kebi.kebi_directory()) == pooch.os_cache("lrrf_jax") / "kebi"
 
 
 def test_the_next_mirror_is_tried(toy, tmp_path):

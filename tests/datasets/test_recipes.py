@@ -148,7 +148,7 @@ def test_recipe_b_refuses_what_it_cannot_rank(case):
 @pytest.mark.parametrize(
     ("X", "y", "names", "fragment"),
     [
-        (TABLE, [0, 1], None, "one class a row"),
+        (TABLE, [0, 1], None, "one class per row"),
         (TABLE, [1, 1, 1], None, "at least two classes"),
         (TABLE, [0, 1, 1], ["a", "b"], "feature_names must hold 3 distinct names"),
         ([[np.inf], [1]], [0, 1], None, "finite"),

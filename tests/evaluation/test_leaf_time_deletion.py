@@ -44,11 +44,11 @@ def test_members_of_a_leaf_count_as_often_as_they_were_drawn():
         assert members.row[first : first + count].tolist() == members_of(leaf)
 
 
-@pytest.mark.parametrize("pairs_a_block", [1, 7, 1 << 18])
+@pytest.mark.parametrize("pairs_per_block", [1, 7, 1 << 18])
 def test_votes_are_generalised_borda_of_rankings_with_labels_deleted_afresh(
-    pairs_a_block, monkeypatch
+    pairs_per_block, monkeypatch
 ):
-    monkeypatch.setattr(leaf_time_deletion, "_PAIRS_A_BLOCK", pairs_a_block)
+    monkeypatch.setattr(leaf_time_deletion, "_PAIRS_PER_BLOCK", pairs_per_block)
     queries, generator = np.array([0, 2, 2, 4, 5, 0]), Recorded()
     members = leaf_members(LEAF, DRAWN, 6)
     votes = leaf_votes(members, queries, ORDER, 0.5, generator)
@@ -68,7 +68,7 @@ def test_votes_are_generalised_borda_of_rankings_with_labels_deleted_afresh(
     assert {0, 1, N_LABELS} <= set(survivors)
     assert (votes[3] == 0).all()  # nobody is in leaf 4
     assert (votes[1] != votes[2]).any()  # the same leaf, other deletions
-    assert len(generator.drawn) == {1: 6, 7: 3}.get(pairs_a_block, 1)
+    assert len(generator.drawn) == {1: 6, 7: 3}.get(pairs_per_block, 1)
 
 
 TRAIN, TEST = np.flatnonzero(np.arange(150) % 3), np.arange(0, 150, 3)

@@ -22,6 +22,7 @@ import lrrf_jax
 from lrrf_jax import LEARNERS, InputError, ModelFileError, model_file
 from lrrf_jax.datasets import delete_labels
 from tests import oracles
+from tests.tracing import traces
 
 # Set where a learner has the parameter: few and small trees, exact thresholds.
 SMALL = {"n_estimators": 4, "max_depth": 3, "random_state": 0, "max_bins": "exact"}
@@ -374,19 +375,3 @@ def test_a_second_prediction_traces_nothing(name):
         assert not seen
         jax.jit(lambda x: x + 1)(np.ones(3))
     assert seen  # what is counted is what happens
-
-
-class traces:
-    """Collect what JAX tells of tracing while the context is open."""
-
-    def __enter__(self):
-        self.seen, self.open = [], True
-        jax.monitoring.register_event_duration_secs_listener(self._hear)
-        return self.seen
-
-    def _hear(self, event, seconds, **_):
-        if self.open and event.endswith("jaxpr_trace_duration"):
-            self.seen.append(event)
-
-    def __exit__(self, *_):
-        self.open = False  # a listener cannot be taken back

@@ -8,8 +8,8 @@ import pytest
 
 from lrrf_jax import LEARNERS, ModelFileError, load, model_file
 from lrrf_jax.datasets import load as load_data
-from lrrf_jax.learners.forest import storage
-from lrrf_jax.learners.forest.storage import (
+from lrrf_jax.learners.persistence import forests
+from lrrf_jax.learners.persistence.forests import (
     FlatForest,
     StoredForest,
     forest_of_flat,
@@ -17,7 +17,7 @@ from lrrf_jax.learners.forest.storage import (
     split_nodes,
     unpack_forest,
 )
-from lrrf_jax.learners.schema import Unfit
+from lrrf_jax.learners.persistence.schema import Unfit
 from lrrf_jax.trees.forest import invariant_violation, with_depth
 from tests.models.mutations import opened, sealed
 from tests.models.store import FOLDER
@@ -95,8 +95,8 @@ def test_a_small_file_of_deep_trees_is_refused_before_it_is_laid_out(monkeypatch
     tracemalloc.stop()
     assert peak < 2 * size < 2**21
     # The most that is laid out, at a scale that costs no gigabyte.
-    assert 1000 * 2**16 < storage.MOST_PLACES < 2000 * 2**16
-    monkeypatch.setattr(storage, "MOST_PLACES", 2**16)
+    assert 1000 * 2**16 < forests.MAX_PLACES < 2000 * 2**16
+    monkeypatch.setattr(forests, "MAX_PLACES", 2**16)
     assert unpack_forest(chains(1, 16), 1).depth == 16
     with pytest.raises(Unfit, match="2 trees of depth 16 with 66 nodes"):
         unpack_forest(chains(2, 16), 2)

@@ -6,11 +6,13 @@ from sklearn.base import clone
 
 from lrrf_jax import load, metrics
 from lrrf_jax._validation import InputError, ModelFileError
-from lrrf_jax.learners import MallowsNeighborsLabelRanker, neighbor_ranking
-from lrrf_jax.learners.neighbor_ranking import neighbor_weights
-from lrrf_jax.learners.neighbor_search import nearest, neighbor_table
+from lrrf_jax.learners import MallowsNeighborsLabelRanker
+from lrrf_jax.learners.neighbors.choice import CANDIDATES
+from lrrf_jax.learners.neighbors.scores import neighbor_weights
+from lrrf_jax.learners.neighbors.search import nearest, neighbor_table
 from lrrf_jax.rankings import mallows
 from tests.learners import neighbor_golden as golden
+from tests.tracing import traces
 
 
 def by_sorting(train, rows, k, fold=None, row_fold=None):
@@ -172,7 +174,7 @@ def test_auto_takes_the_candidate_of_the_best_cross_validation(seed):
     folds = np.empty(len(X), int)
     folds[generator.permutation(len(X))] = np.arange(len(X)) % 10
     taus = {}
-    for k in neighbor_ranking.CANDIDATES:
+    for k in CANDIDATES:
         tau = np.empty(len(X))
         for fold in range(10):
             rest, mine = folds != fold, folds == fold
@@ -250,8 +252,10 @@ def test_folds_of_a_cross_validation_share_their_programs():
     X, y = ranked_table()
     rows = X[:5]
     MallowsNeighborsLabelRanker(random_state=0).fit(X, y).predict(rows)
-    before = neighbor_ranking.score_neighborhoods._cache_size(), nearest._cache_size()
-    for cut in (1, 2, 3):
-        MallowsNeighborsLabelRanker(random_state=cut).fit(X[cut:], y[cut:]).predict(rows)
-    after = neighbor_ranking.score_neighborhoods._cache_size(), nearest._cache_size()
-    assert before == after
+    with traces() as seen:
+        for cut in (1, 2, 3):
+            MallowsNeighborsLabelRanker(random_state=cut).fit(X[cut:], y[cut:]).predict(rows)
+    assert not {"score_neighborhoods", "nearest"} & set(seen)
+    with traces() as seen:  # what is counted is what happens: 37 rows have no program
+        nearest.eval_shape(neighbor_table(X), np.zeros((37, X.shape[1]), np.float32), k=3)
+    assert seen.count("nearest") == 1

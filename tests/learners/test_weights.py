@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from lrrf_jax.learners.fixed_point import common_unit, integer_weights, relative_weights
+from lrrf_jax.learners._weights import common_unit, integer_weights, relative_weights
 from lrrf_jax.metrics import kendall_tau
 from tests.learners.test_contract import (
     N_ROWS,
@@ -143,7 +143,7 @@ def test_real_weights_count_in_the_leaves_of_more_rows_than_weights_are_fine(mon
     sizes = {"min_samples_leaf": 3, "min_samples_split": 4, "max_depth": 7}
     expected = make("lrt", **sizes).fit(x, y, weight).predict(x)
     assert (expected != make("lrt", **sizes).fit(x, y).predict(x)).any(axis=1).mean() > 0.5
-    monkeypatch.setattr("lrrf_jax.learners.forest.mallows._MOST_WEIGHT", 2**7)
+    monkeypatch.setattr("lrrf_jax.learners.forest.mallows._MAX_WEIGHT", 2**7)
     np.testing.assert_array_equal(make("lrt", **sizes).fit(x, y, weight).predict(x), expected)
 
 

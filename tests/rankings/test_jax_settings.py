@@ -84,7 +84,7 @@ OF_ANY_PRECISION = (
     *("kemeny_objective", "kendall_distance", "kendall_tau", "tau_x", "weighted_tau"),
     *("spearman_distance", "footrule_distance", "spearman_rho", "log_normaliser"),
     *("expected_distance", "fit_dispersion", "antisymmetric", "take_in_order"),
-    "place_missing_last",
+    *("place_missing_last", "mallows.log_likelihood", "plackett_luce.log_likelihood"),
 )
 # What a caller may set, all at once, since each costs a trace of every function.
 OF_CALLER = {

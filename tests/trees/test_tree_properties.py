@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from lrrf_jax.trees.float_order import float_key_on_host
 
 from lrrf_jax._xla import bucket_size
-from lrrf_jax.learners.fixed_point import integer_weights
+from lrrf_jax.learners._weights import integer_weights
 from lrrf_jax.trees.binning import bin_features, candidate_thresholds
 from lrrf_jax.trees.blocks import Grown, join, take_trees
 from lrrf_jax.trees.forest import invariant_violation, is_split, node_levels

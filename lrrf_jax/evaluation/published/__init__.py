@@ -1,7 +1,7 @@
 """The tables of Zhou and Qiu (2018), as printed, and what follows from them once put right.
 
 ``tableN.csv`` holds Kendall's tau as printed: table 2, the authors' runs of WEKA-LR; tables 3 to
-5, figures of the literature beside their own LR-RF, with all labels, and with 30 % and 60 % of
+5, figures of the literature next to their own LR-RF, with all labels, and with 30 % and 60 % of
 them deleted. ``printed_ranks.csv`` holds the ranks that the paper prints and its own figures
 contradict. Not corrected: LR-RF on vowel in table 2 is .967, a misprint of .867 (table 3), which
 has the same rank.
@@ -128,7 +128,7 @@ class PublishedTest:
 
 
 def published_test(number: int) -> PublishedTest:
-    """Redo the tests of a table of the paper, section 5.4, and set them beside what is printed.
+    """Redo the tests of a table of the paper, section 5.4, and set them against what is printed.
 
     Parameters
     ----------

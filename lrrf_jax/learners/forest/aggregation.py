@@ -97,7 +97,7 @@ def leaf_statistics(
 
 
 def numbers_in_leaf(n_labels: int, aggregation: str) -> int:
-    """Count the integers that a leaf holds: one a label, or one a pair of labels."""
+    """Count the integers that a leaf holds: one per label, or one per pair of labels."""
     by_label = aggregation in ("two-step", "one-step")
     return n_labels if by_label else n_labels * (n_labels - 1) // 2
 

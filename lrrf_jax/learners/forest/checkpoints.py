@@ -17,9 +17,10 @@ from lrrf_jax import _devices as mesh
 from lrrf_jax import _safetensors, model_file
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError, ModelFileError, OutputError
-from lrrf_jax.learners import persistence, schema
 from lrrf_jax.learners.forest.aggregation import leaf_violation, numbers_in_leaf
-from lrrf_jax.learners.forest.storage import (
+from lrrf_jax.learners.persistence import schema
+from lrrf_jax.learners.persistence.content import ADDED, flatten
+from lrrf_jax.learners.persistence.forests import (
     FlatBlock,
     StoredBlock,
     grown_of_flat,
@@ -30,7 +31,7 @@ from lrrf_jax.trees.blocks import Grown, join_grown, take_trees
 
 BLOCK_SECONDS = 10.0  # what is finished in this time is written together
 _KIND = "block of trees"
-_HEADER = {"kind": str, "first_tree": int, "fit": dict, **persistence.ADDED}
+_HEADER = {"kind": str, "first_tree": int, "fit": dict, **ADDED}
 _NAME = re.compile(r"trees-(\d{5,})-(\d{5,})\.lrrf")
 
 
@@ -45,7 +46,7 @@ class Checkpoint:
     folder : str or path-like
         Made where it is not there.
     fit : dict of str to int, str, float or bool
-        What the trees depend on, beside their numbers.
+        What the trees depend on, besides their numbers.
     n_features : int
     together : bool
     """
@@ -98,7 +99,7 @@ class Checkpoint:
             raise InputError(problem)
         content = io.BytesIO()
         if grown:
-            _safetensors.write(content, persistence.flatten(pack_grown(grown)), {})
+            _safetensors.write(content, flatten(pack_grown(grown)), {})
         sent = mesh.of_first_process(content.getvalue())
         if not sent:
             return None
@@ -184,7 +185,7 @@ class Checkpoint:
         end = self._next + grown.forest.n_trees
         model_file.write_model(
             os.path.join(self.folder, f"trees-{self._next:05d}-{end - 1:05d}.lrrf"),
-            persistence.flatten(pack_grown(grown)),
+            flatten(pack_grown(grown)),
             {"kind": _KIND, "first_tree": self._next, "fit": self.fit},
         )
         self._unwritten, self._next = [], end

@@ -2,22 +2,35 @@
 
 import dataclasses
 import math
-from typing import Annotated, Any
+import numbers
+import types
+from typing import Annotated, Any, Self
 
 import numpy as np
 
 from lrrf_jax._validation import InputError, require_choice, require_integer
-from lrrf_jax.learners._table import TrainingTable
+from lrrf_jax.learners._table import TableShape
 from lrrf_jax.learners.forest.aggregation import AGGREGATIONS
-from lrrf_jax.learners.schema import OneOf, Range
+from lrrf_jax.learners.persistence.schema import OneOf, Range
 from lrrf_jax.trees.binning import resolve_max_bins
 from lrrf_jax.trees.forest import MAX_DEPTH
 
-CRITERIA = ("tlac", "rac", "pairwise", "positions")
+CRITERIA = ("tlac", "rac", "pairwise", "positions")  # of lr-rf
+DISPERSIONS = ("dispersion", "theta")  # of trees whose leaves hold a centre
 # Each of one learner, which offers no other.
-_FIXED_CRITERIA = ("edira", "votes", "dispersion", "theta", "similarity")
+_FIXED_CRITERIA = ("edira", "votes", "similarity")
 PURITIES = ("ranking", "top-label")
 SPLITTERS = ("best", "random")
+# What holds where a learner neither has a parameter nor fixes it.
+_NEUTRAL: dict[str, Any] = {
+    "n_estimators": 1,
+    "max_features": None,
+    "bootstrap": False,
+    "purity": "ranking",
+    "splitter": "best",
+    "n_bins": 2,
+    "gamma": 0.98,
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,7 +39,7 @@ class ForestConfig:
 
     n_labels: Annotated[int, Range(2)]
     n_trees: Annotated[int, Range(1)]
-    criterion: Annotated[str, OneOf((*CRITERIA, *_FIXED_CRITERIA))]
+    criterion: Annotated[str, OneOf((*CRITERIA, *DISPERSIONS, *_FIXED_CRITERIA))]
     purity: Annotated[str, OneOf(PURITIES)]
     splitter: Annotated[str, OneOf((*SPLITTERS, "width", "frequency"))]
     max_depth: Annotated[int, Range(1, MAX_DEPTH)]
@@ -36,59 +49,72 @@ class ForestConfig:
     bootstrap: bool
     aggregation: Annotated[str, OneOf(AGGREGATIONS)]
     max_thresholds: Annotated[int, Range(1, 255)]
-    # Thresholds a feature of the splitters "width" and "frequency".
+    # Thresholds per feature of the splitters "width" and "frequency".
     n_cuts: Annotated[int, Range(1, 63)] = 1
     patience: Annotated[float, Range(0, 1)] = 0.98  # of the criterion "similarity"
 
+    @classmethod
+    def of(cls, ranker: Any, shape: TableShape, **fixed: Any) -> Self:
+        """Check the parameters of a learner and settle what "auto" and the like stand for.
 
-def resolve_config(ranker: Any, table: TrainingTable) -> ForestConfig:
-    """Check the parameters of a ranker and settle what "auto" and the like stand for."""
-    require_tree_parameters(ranker)
-    require_integer(ranker.n_estimators, "n_estimators", 1)
-    require_choice(ranker.criterion, "criterion", CRITERIA)
-    require_choice(ranker.purity, "purity", PURITIES)
-    require_choice(ranker.splitter, "splitter", SPLITTERS)
-    require_integer(ranker.min_samples_split, "min_samples_split", 2)
-    require_choice(ranker.aggregation, "aggregation", ("auto", *AGGREGATIONS))
-    if ranker.memory_budget is not None:
-        require_integer(ranker.memory_budget, "memory_budget", 2**20)
-    if ranker.oob_score and not ranker.bootstrap:
-        raise InputError(
-            "oob_score needs bootstrap=True: without a bootstrap every tree draws every row, and "
-            "none is out of bag. Set one of them the other way."
+        Parameters
+        ----------
+        ranker : TreeLabelRanker
+            With the parameters that users set, and the ``criteria`` that they choose from.
+        shape : TableShape
+            Of the training table.
+        **fixed
+            Parameters that are not the user's to set, by the names that they have elsewhere.
+        """
+        given = types.SimpleNamespace(**_NEUTRAL | ranker.get_params(deep=False) | fixed)
+        choices = {
+            "criterion": ranker.criteria,
+            "purity": PURITIES,
+            "splitter": SPLITTERS,
+            "aggregation": ("auto", *AGGREGATIONS),
+        }
+        for name, allowed in choices.items():
+            if name not in fixed:
+                require_choice(getattr(given, name), name, allowed)
+        require_integer(given.n_estimators, "n_estimators", 1)
+        require_integer(given.max_depth, "max_depth", 1, MAX_DEPTH)
+        require_integer(given.min_samples_split, "min_samples_split", 2)
+        require_integer(given.min_samples_leaf, "min_samples_leaf", 1)
+        require_integer(given.n_bins, "n_bins", 2, 64)
+        real = isinstance(given.gamma, numbers.Real)
+        if not real or not 0 < given.gamma <= 1:
+            raise InputError(f"gamma must be a number in (0, 1]; it is {given.gamma!r}.")
+        if given.aggregation == "auto":
+            given.aggregation = "two-step" if shape.complete else "kemeny"
+        return cls(
+            n_labels=shape.n_labels,
+            n_trees=int(given.n_estimators),
+            criterion=given.criterion,
+            purity=given.purity,
+            splitter=given.splitter,
+            max_depth=int(given.max_depth),
+            n_candidates=_candidates_of(given.max_features, shape.n_features),
+            min_samples_split=int(given.min_samples_split),
+            min_samples_leaf=int(given.min_samples_leaf),
+            bootstrap=bool(given.bootstrap),
+            aggregation=given.aggregation,
+            max_thresholds=_thresholds_of(given.max_bins, shape.n_samples),
+            n_cuts=int(given.n_bins) - 1,
+            patience=float(given.gamma),
         )
-    aggregation = ranker.aggregation
-    if aggregation == "auto":
-        aggregation = "two-step" if table.complete else "kemeny"
-    n_samples, n_features = table.features.shape
-    return ForestConfig(
-        n_labels=table.positions.shape[1],
-        n_trees=int(ranker.n_estimators),
-        criterion=ranker.criterion,
-        purity=ranker.purity,
-        splitter=ranker.splitter,
-        max_depth=int(ranker.max_depth),
-        n_candidates=resolve_max_features(ranker.max_features, n_features),
-        min_samples_split=int(ranker.min_samples_split),
-        min_samples_leaf=int(ranker.min_samples_leaf),
-        bootstrap=bool(ranker.bootstrap),
-        aggregation=aggregation,
-        max_thresholds=resolve_max_bins(ranker.max_bins, n_samples),
-    )
 
 
-def require_tree_parameters(ranker: Any) -> None:
-    """Check the parameters that every learner with trees has."""
-    require_integer(ranker.max_depth, "max_depth", 1, MAX_DEPTH)
-    require_integer(ranker.min_samples_leaf, "min_samples_leaf", 1)
-    if isinstance(ranker.max_bins, str):
-        require_choice(ranker.max_bins, "max_bins", ("auto", "exact"))
+def _thresholds_of(max_bins: Any, n_samples: int) -> int:
+    """Turn the user's ``max_bins`` into the most candidate thresholds per feature."""
+    if isinstance(max_bins, str):
+        require_choice(max_bins, "max_bins", ("auto", "exact"))
     else:
-        require_integer(ranker.max_bins, "max_bins", 1, 255)
+        require_integer(max_bins, "max_bins", 1, 255)
+    return resolve_max_bins(max_bins, n_samples)
 
 
-def resolve_max_features(max_features: Any, n_features: int) -> int:
-    """Turn the user's ``max_features`` into a number of candidate features a node."""
+def _candidates_of(max_features: Any, n_features: int) -> int:
+    """Turn the user's ``max_features`` into a number of candidate features per node."""
     named = {
         "log2+1": int(math.log2(n_features)) + 1,
         "log2": max(1, int(math.log2(n_features))),

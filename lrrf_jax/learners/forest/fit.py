@@ -19,14 +19,14 @@ from lrrf_jax.learners.forest.aggregation import largest_sum
 from lrrf_jax.learners.forest.checkpoints import Checkpoint
 from lrrf_jax.learners.forest.config import ForestConfig
 from lrrf_jax.learners.forest.samples import growth_samples
-from lrrf_jax.learners.schema import Stored
+from lrrf_jax.learners.persistence.schema import Stored
 from lrrf_jax.trees.blocks import Grown, grow_blocks, join, join_grown
 from lrrf_jax.trees.forest import Forest, is_split
 
 _MEMORY_BUDGET = 2**30
 
 
-Importances = Annotated[AnyArray, Stored("float32", "n_features", least=0)]
+Importances = Annotated[AnyArray, Stored("float32", "n_features", minimum=0)]
 
 
 class ForestParams(NamedTuple):
@@ -45,14 +45,12 @@ def fit_forest(
     memory_budget: int | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     on_trees: Callable[[int], None] = lambda n_grown: None,
-) -> tuple[ForestParams, NDArray]:
+) -> ForestParams:
     """Grow the forest; ``first_trees`` of an earlier call with the same key are kept.
 
     Neither the devices, nor the memory, nor the checkpoint change a byte of it. Where the devices
-    belong to several processes, each of them must make this call, and gets the whole forest.
-
-    Returns the parameters, and the gains of the nodes, float32 (n_trees, 2**depth - 1), of the
-    trees that were grown now or taken from the checkpoint.
+    belong to several processes, each of them must make this call, and gets the whole forest. The
+    importances are those of the trees that were grown now or taken from the checkpoint.
     """
     if largest_sum(config.n_trees, config.n_labels, config.aggregation) >= 2**31:
         raise InputError(
@@ -73,7 +71,7 @@ def fit_forest(
     grown = _grow(key, table, config, n_first, memory_budget, saved, on_trees)
     importances = _importances(grown.forest, grown.gain, n_features)
     forest = grown.forest if first_trees is None else join(first_trees, grown.forest)
-    return ForestParams(forest, importances), grown.gain
+    return ForestParams(forest, importances)
 
 
 def _grow(
@@ -111,7 +109,7 @@ def _grow(
 
 
 def describe_fit(key: Array, table: TrainingTable, config: ForestConfig) -> dict[str, Any]:
-    """Name all that trees depend on beside their numbers; JSON can hold it."""
+    """Name all that trees depend on besides their numbers; JSON can hold it."""
     settings = dataclasses.asdict(config)
     del settings["n_trees"]
     return {

@@ -4,79 +4,70 @@ Cheng, Hühn and Hüllermeier, "Decision tree and instance-based learning for la
 """
 
 import functools
-from typing import Any
+from typing import Any, ClassVar
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
 from lrrf_jax._typing import Array, NDArray
-from lrrf_jax._validation import require_choice, require_integer
 from lrrf_jax._xla import bucket_size
-from lrrf_jax.learners._table import TrainingTable
-from lrrf_jax.learners.fixed_point import integer_weights
+from lrrf_jax.learners._table import TableShape, TrainingTable
+from lrrf_jax.learners._weights import integer_weights
 from lrrf_jax.learners.forest import views
-from lrrf_jax.learners.forest.config import (
-    ForestConfig,
-    require_tree_parameters,
-    resolve_max_features,
-)
-from lrrf_jax.learners.forest.fit import ForestParams, fit_forest
+from lrrf_jax.learners.forest.config import DISPERSIONS, ForestConfig
+from lrrf_jax.learners.forest.fit import ForestParams
+from lrrf_jax.learners.forest.ranker import TreeLabelRanker
 from lrrf_jax.rankings.completion import most_probable_extension
 from lrrf_jax.rankings.mallows import fit_groups
 from lrrf_jax.rankings.permutations import rank_scores
 from lrrf_jax.rankings.statistics import borda_votes
-from lrrf_jax.trees.binning import resolve_max_bins
 from lrrf_jax.trees.forest import Forest
 from lrrf_jax.trees.inference import make_ready
 
 _VOTE_SCALE = 64  # votes of partial rankings are fractions; sums of integers are exact
-_MOST_WEIGHT = 2**22  # of a leaf: sums of weights and votes are exact in float32
+_MAX_WEIGHT = 2**22  # of a leaf: sums of weights and votes are exact in float32
 
 
-def mallows_config(
-    ranker: Any, table: TrainingTable, *, n_trees: int, splitter: str, n_bins: int = 2
-) -> ForestConfig:
-    """Check the parameters of a ranker and settle what is left open in them."""
-    require_choice(ranker.criterion, "criterion", ("dispersion", "theta"))
-    require_tree_parameters(ranker)
-    n_samples, n_features = table.features.shape
-    n_labels = table.positions.shape[1]
-    min_samples_split = ranker.min_samples_split
-    if min_samples_split is None:
-        min_samples_split = 2 * n_labels
-    require_integer(min_samples_split, "min_samples_split", 2)
-    require_integer(n_trees, "n_estimators", 1)
-    require_integer(n_bins, "n_bins", 2, 64)
-    return ForestConfig(
-        n_labels=n_labels,
-        n_trees=int(n_trees),
-        criterion=ranker.criterion,
-        purity="ranking",
-        splitter=splitter,
-        max_depth=int(ranker.max_depth),
-        n_candidates=resolve_max_features(getattr(ranker, "max_features", None), n_features),
-        min_samples_split=int(min_samples_split),
-        min_samples_leaf=int(ranker.min_samples_leaf),
-        bootstrap=bool(getattr(ranker, "bootstrap", False)),
-        aggregation="two-step",
-        max_thresholds=resolve_max_bins(ranker.max_bins, n_samples),
-        n_cuts=int(n_bins) - 1,
-    )
+class MallowsLeavesLabelRanker(TreeLabelRanker):
+    """Trees whose leaves hold the centre of the rankings in them.
 
+    Of complete rankings that is Borda's ranking. Partial ones are completed around the centre in
+    turns (`fit_groups`); a label that no ranking of a leaf ranks goes where the nodes above have
+    it.
 
-def fit_mallows_trees(key: Array, table: TrainingTable, config: ForestConfig) -> ForestParams:
-    """Grow trees, and give every leaf the centre of the rankings in it.
-
-    Of complete rankings that is Borda's. Partial ones are completed around the centre in turns
-    (`fit_groups`); a label that no ranking of a leaf ranks goes where the nodes above have it.
+    Parameters
+    ----------
+    criterion : {"dispersion", "theta"}
+        What a split lowers: the mean of 1 / (1 + theta) of the children, as scikit-lr does; or
+        raises: the mean of theta, as published, with theta that of half a reversed pair at most,
+        for it is infinite where all rankings agree. From the counts of label pairs in a node:
+        with partial rankings, the share of reversed pairs among those that are known.
+    min_samples_split : int or None
+        Minimum number of rows in a node to be split: repeats in the bootstrap counted, weights not.
+        None: twice the number of labels, as published.
     """
-    params, _ = fit_forest(key, table, config)
-    if _complete(table.positions):
-        return params
-    values = _leaf_centres(key, params.forest, table, config)
-    return params._replace(forest=params.forest._replace(leaf_value=values))
+
+    criterion: str = "dispersion"
+    min_samples_split: int | None = None  # type: ignore[assignment]
+
+    criteria = DISPERSIONS
+    fixed: ClassVar[dict[str, Any]] = {"aggregation": "two-step"}
+
+    def _config(self, shape: TableShape) -> ForestConfig:
+        fixed = self.fixed
+        if self.min_samples_split is None:
+            fixed = fixed | {"min_samples_split": 2 * shape.n_labels}
+        return ForestConfig.of(self, shape, **fixed)
+
+    def _fit(self, key: Array, table: TrainingTable) -> tuple[ForestParams, ForestConfig]:
+        params, config = super()._fit(key, table)
+        if _complete(table.positions):
+            return params, config
+        values = _leaf_centres(key, params.forest, table, config)
+        return params._replace(forest=params.forest._replace(leaf_value=values)), config
 
 
 def _complete(positions: NDArray) -> bool:
@@ -96,7 +87,7 @@ def _leaf_centres(
         # Sums are those of a leaf, so weights may be the finer the smaller the leaves are.
         in_leaf = np.bincount(slot.ravel(), (weight * table.weight[:, None]).ravel())
         share = max(in_leaf.max(), table.weight.max()) / table.weight.sum()
-        most = int(_MOST_WEIGHT / (2 * n_labels * share))
+        most = int(_MAX_WEIGHT / (2 * n_labels * share))
         weight = weight * integer_weights(table.weight, most)[0][:, None]
     leaf_slot = np.asarray(forest.leaf_slot)
     first_slot = leaf_slot.min(1)
@@ -162,7 +153,11 @@ def _complete_from_above(
     depth: int,
 ) -> Array:  # int32 (n_slots, n_labels)
     """Complete leaves by the most probable extension to the node above, and so on to the root."""
-    n_slots = len(leaf)
+    n_slots, n_labels = votes.shape
+    chex.assert_shape([votes, seen, centre, unseen], (n_slots, n_labels))
+    chex.assert_shape(leaf, (n_slots,))
+    chex.assert_type([leaf, votes, centre], jnp.int32)
+    chex.assert_type([seen, unseen], bool)
 
     def node_sums(level):
         node = leaf >> (depth - level)

@@ -3,7 +3,9 @@
 import functools
 from typing import Any
 
+import chex
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, PartitionSpec
 
@@ -16,6 +18,12 @@ from lrrf_jax.trees.forest import Forest
 from lrrf_jax.trees.inference import ReadyForest, make_ready, sum_over_trees
 
 
+def _assert_applies(forest: ReadyForest, features: Array) -> None:
+    chex.assert_rank([features, forest.leaf_slot, forest.leaf_value], 2)
+    chex.assert_type(features, jnp.float32)
+    chex.assert_type([forest.leaf_slot, forest.leaf_value], jnp.int32)
+
+
 @functools.partial(
     jax.jit, static_argnames=("n_labels", "aggregation"), compiler_options=COMPILER_OPTIONS
 )
@@ -23,6 +31,7 @@ def forest_ranks(
     forest: ReadyForest, features: Array, *, n_labels: int, aggregation: str
 ) -> Array:  # int32 (n_samples, n_labels)
     """Rank the labels of each row."""
+    _assert_applies(forest, features)
     return map_tiles(
         lambda rows: ranks_of_sums(sum_over_trees(forest, rows), n_labels, aggregation),
         features,
@@ -36,6 +45,7 @@ def forest_scores(
     forest: ReadyForest, features: Array, *, n_labels: int, aggregation: str
 ) -> Array:  # float32 (n_samples, n_labels)
     """Score the labels of each row in the order of :func:`forest_ranks`."""
+    _assert_applies(forest, features)
     n_trees = forest.leaf_slot.shape[0]
     return map_tiles(
         lambda rows: scores_of_sums(sum_over_trees(forest, rows), n_labels, aggregation, n_trees),

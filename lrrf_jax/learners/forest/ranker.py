@@ -1,33 +1,76 @@
-"""What every learner shares whose model is a forest: prediction, leaves, importances, checks."""
+"""What every learner shares whose model is a forest: settings, prediction, leaves, importances."""
 
-from typing import Any, NamedTuple
+import dataclasses
+from typing import Any, ClassVar, NamedTuple
 
+import jax
 import numpy as np
 
 from lrrf_jax._jax_settings import our_settings
 from lrrf_jax._typing import NDArray
-from lrrf_jax.learners import schema
+from lrrf_jax.learners._table import TableShape, TrainingTable
 from lrrf_jax.learners.base import LabelRanker
 from lrrf_jax.learners.forest import views
 from lrrf_jax.learners.forest.aggregation import leaf_violation, numbers_in_leaf
 from lrrf_jax.learners.forest.config import ForestConfig
-from lrrf_jax.learners.forest.fit import ForestParams, Importances
+from lrrf_jax.learners.forest.fit import ForestParams, Importances, fit_forest
 from lrrf_jax.learners.forest.predict import ReadyForests, forest_ranks, forest_scores
-from lrrf_jax.learners.forest.storage import (
+from lrrf_jax.learners.persistence import schema
+from lrrf_jax.learners.persistence.content import Content
+from lrrf_jax.learners.persistence.forests import (
     FlatForest,
     StoredForest,
     forest_of_flat,
     unpack_forest,
 )
-from lrrf_jax.learners.persistence import Content
 from lrrf_jax.trees.forest import Forest
 
 
-class ForestLabelRanker(LabelRanker):
-    """A label ranker that keeps a :class:`Forest`; a learner adds its parameters and ``_fit``."""
+class TreeLabelRanker(LabelRanker):
+    """A label ranker that keeps a :class:`Forest`, of one tree or many.
+
+    Parameters
+    ----------
+    max_depth : int
+        Tests on the longest path, at most 16.
+    min_samples_split : int
+        Minimum number of rows in a node to be split: repeats in the bootstrap counted, weights not.
+    min_samples_leaf : int
+        The same of the children of a split.
+    max_bins : "auto", "exact" or int
+        Candidate thresholds per feature, at most 255; "exact" keeps every midpoint while they fit.
+    random_state : int, RandomState or None
+        The same int gives the same bytes, whatever the threads or devices.
+
+    Attributes
+    ----------
+    forest_ : Forest
+    feature_importances_ : float64 (n_features,)
+        Mean share of the impurity that splits on a feature took away; sums to 1, or to 0 where
+        no tree split.
+    """
+
+    max_depth: int = 16
+    min_samples_split: int = 2
+    min_samples_leaf: int = 1
+    max_bins: Any = "auto"
+    random_state: Any = None
 
     params_type = ForestParams
     config_type = ForestConfig
+    criteria: ClassVar[tuple[str, ...]] = ()  # of which users choose
+    fixed: ClassVar[dict[str, Any]] = {}  # what `ForestConfig.of` gets in place of parameters
+
+    # ------------------------------------------------------------------------------- fit
+    def _config(self, shape: TableShape) -> ForestConfig:
+        return ForestConfig.of(self, shape, **self.fixed)
+
+    def _check_settings(self, shape: TableShape) -> None:
+        self._config(shape)
+
+    def _fit(self, key: jax.Array, table: TrainingTable) -> tuple[ForestParams, ForestConfig]:
+        config = self._config(table.shape)
+        return fit_forest(key, table, config), config
 
     # ------------------------------------------------------------------------------- predict
     def _forget_derived(self) -> None:
@@ -106,6 +149,24 @@ class ForestLabelRanker(LabelRanker):
         config = self.config_
         values = params.forest.leaf_value
         return leaf_violation(values, config.n_trees, config.n_labels, config.aggregation)
+
+
+class ForestLabelRanker(TreeLabelRanker):
+    """A label ranker of many trees, each grown on rows and features drawn at random.
+
+    Parameters
+    ----------
+    n_estimators : int
+        Number of trees.
+    max_features : int, float, "log2+1", "sqrt", "log2" or None
+        Candidate features per node: a number, a share, floor(log2 n_features) + 1, ..., all.
+    bootstrap : bool
+        Draw n_samples rows with replacement for each tree.
+    """
+
+    n_estimators: int = dataclasses.field(default=50, kw_only=False)
+    max_features: Any = None
+    bootstrap: bool = True
 
 
 class _StoredParams(NamedTuple):

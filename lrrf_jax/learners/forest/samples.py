@@ -8,7 +8,7 @@ from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError
 from lrrf_jax._xla import bucket_size
 from lrrf_jax.learners._table import TrainingTable
-from lrrf_jax.learners.fixed_point import integer_weights, largest_scale
+from lrrf_jax.learners._weights import integer_weights, largest_scale
 from lrrf_jax.learners.forest.aggregation import SHRUNKEN, leaf_statistics
 from lrrf_jax.learners.forest.config import ForestConfig
 from lrrf_jax.learners.forest.targets import growth_statistic

@@ -22,7 +22,7 @@ from lrrf_jax.trees.edira import SimilarityEntropy
 from lrrf_jax.trees.pair_criterion import Disagreement, MeanSimilarity, curve_shares
 
 _VOTE_SCALE = 8  # votes of partial rankings are fractions
-# Histograms of more cells a node take longer than sorted samples: with 51 classes of 950 rows,
+# Histograms of more cells per node take longer than sorted samples: with 51 classes of 950 rows,
 # twelve times as long or more at 255 thresholds, about as long at 31.
 _DENSE_CELLS_A_ROW = 4
 

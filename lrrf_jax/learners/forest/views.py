@@ -1,12 +1,12 @@
-"""What a fitted forest tells beside its predictions: leaves, neighbours, out-of-bag rankings."""
+"""What a fitted forest tells besides its predictions: leaves, neighbours, out-of-bag rankings."""
 
 import contextlib
 import functools
 import sys
-import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -14,16 +14,18 @@ from jax import lax
 
 from lrrf_jax import metrics
 from lrrf_jax._typing import Array, NDArray
+from lrrf_jax._validation import warn_user
 from lrrf_jax._xla import COMPILER_OPTIONS, bucket_size, take
 from lrrf_jax.learners._table import TrainingTable
 from lrrf_jax.learners.batching import map_rows, map_tiles
 from lrrf_jax.learners.forest.aggregation import ranks_of_sums
+from lrrf_jax.learners.forest.warm_start import LastFit
 from lrrf_jax.trees.draws import keys_of_trees, row_counts
 from lrrf_jax.trees.forest import Forest
 from lrrf_jax.trees.inference import ReadyForest, forest_depth, make_ready
 from lrrf_jax.trees.traversal import find_leaves
 
-_QUERIES_A_CALL = 64
+_QUERIES_PER_CALL = 64
 
 
 @contextlib.contextmanager
@@ -32,7 +34,7 @@ def progress(verbose: int, n_trees: int) -> Iterator[Callable[[int], None]]:
     if not verbose:
         yield lambda n_grown: None
         return
-    from tqdm import tqdm  # here, so that growing trees needs jax, numpy and scikit-learn only
+    from tqdm import tqdm  # here, so that growing trees does without it
 
     with tqdm(total=n_trees, unit="tree", file=sys.stderr) as bar:
         yield lambda n_grown: bar.update(n_grown) and None
@@ -40,6 +42,8 @@ def progress(verbose: int, n_trees: int) -> Iterator[Callable[[int], None]]:
 
 @functools.partial(jax.jit, compiler_options=COMPILER_OPTIONS)
 def _leaf_numbers(forest: ReadyForest, features: Array) -> Array:
+    chex.assert_rank(features, 2)
+    chex.assert_type(features, jnp.float32)
     depth = forest_depth(forest)
     return map_tiles(lambda rows: find_leaves(forest.tests, rows, depth).T, features)
 
@@ -67,8 +71,14 @@ def slots(features: NDArray, forest: ReadyForest) -> NDArray:
     jax.jit, static_argnames=("n_rows", "bootstrap"), compiler_options=COMPILER_OPTIONS
 )
 def _all_counts(
-    key: Array, n_samples: Array, *, n_rows: int, bootstrap: bool
+    key: Array,  # uint32 (n_trees, 2)
+    n_samples: Array,  # int32 ()
+    *,
+    n_rows: int,
+    bootstrap: bool,
 ) -> Array:  # int32 (n_trees, n_rows)
+    chex.assert_shape([key, n_samples], [(None, 2), ()])
+    chex.assert_type([key, n_samples], [jnp.uint32, jnp.int32])
     return lax.map(lambda tree: row_counts(tree[None], n_samples, n_rows, bootstrap)[0], key)
 
 
@@ -92,12 +102,17 @@ def _heaviest(
     share: Array,  # float32 (n_trees, n_training)
     k: int,
 ) -> tuple[Array, Array]:
+    n_queries, n_trees = query.shape
+    chex.assert_shape([leaf, share], (n_trees, None))
+    chex.assert_equal_shape([leaf, share])
+    chex.assert_type([query, leaf, share], [jnp.int32, jnp.int32, jnp.float32])
+
     def add(total, tree):
         mine, theirs, share = tree
         same = mine[:, None] == theirs[None, :]
         return total + jnp.where(same, share, jnp.float32(0)), None
 
-    total = jnp.zeros((len(query), leaf.shape[1]), jnp.float32)
+    total = jnp.zeros((n_queries, leaf.shape[1]), jnp.float32)
     total = lax.scan(add, total, (query.T, leaf, share))[0]
     # top_k puts the lower index first among equals.
     weight, row = lax.top_k(total, k)
@@ -105,22 +120,16 @@ def _heaviest(
 
 
 def neighbors(
-    features: NDArray,
-    k: int,
-    key: Array,
-    forest: ReadyForest,
-    training_features: NDArray,
-    training_weight: NDArray | None,
-    training_rows: NDArray,
-    bootstrap: bool,
-) -> tuple[NDArray, NDArray]:
+    features: NDArray, k: int, forest: ReadyForest, last: LastFit
+) -> tuple[NDArray, NDArray]:  # int64 (n_samples, k), float32 (n_samples, k)
     """Find the training rows of most weight in the leaves of each row."""
-    n_training, n_trees = len(training_features), forest.leaf_slot.shape[0]
+    n_training, n_trees = len(last.features), forest.leaf_slot.shape[0]
+    key = jax.random.key(last.seed, impl="threefry2x32")
     # Rows of one unsplit node may have different leaf numbers; they share a slot.
-    slot = slots(training_features, forest)
-    weight = bootstrap_table(key, n_training, n_trees, bootstrap).astype(np.float64)
-    if training_weight is not None:
-        weight = weight * training_weight[:, None]
+    slot = slots(last.features, forest)
+    weight = bootstrap_table(key, n_training, n_trees, last.config.bootstrap).astype(np.float64)
+    if last.weight is not None:
+        weight = weight * last.weight[:, None]
     of_slot = np.bincount(slot.ravel(), weight.ravel(), len(forest.leaf_value))
     share = weight / np.maximum(of_slot[slot], np.finfo(np.float64).tiny) / n_trees
     training_slot = np.where(weight > 0, slot, -1).astype(np.int32)
@@ -130,13 +139,13 @@ def neighbors(
     rows = np.full((len(features), k), -1, np.int64)
     weights = np.zeros((len(features), k), np.float32)
     tables = jax.device_put((training_slot.T, share.T.astype(np.float32)))
-    for start in range(0, len(features), _QUERIES_A_CALL):
-        block = query[start : start + _QUERIES_A_CALL]
+    for start in range(0, len(features), _QUERIES_PER_CALL):
+        block = query[start : start + _QUERIES_PER_CALL]
         used = len(block)
-        block = np.pad(block, ((0, _QUERIES_A_CALL - used), (0, 0)), constant_values=-2)
+        block = np.pad(block, ((0, _QUERIES_PER_CALL - used), (0, 0)), constant_values=-2)
         found, value = jax.device_get(_heaviest(block, *tables, k=width))
         found, value = found[:used], value[:used]
-        rows[start : start + used, :width] = np.where(found >= 0, training_rows[found], -1)
+        rows[start : start + used, :width] = np.where(found >= 0, last.row[found], -1)
         weights[start : start + used, :width] = value
     return rows, weights
 
@@ -147,6 +156,10 @@ def neighbors(
 def _out_of_bag_ranks(
     forest: ReadyForest, features: Array, drawn: Array, *, n_labels: int, aggregation: str
 ) -> Array:
+    n_trees = len(forest.leaf_slot)
+    chex.assert_shape(drawn, (len(features), n_trees))
+    chex.assert_rank([features, forest.leaf_value], 2)
+    chex.assert_type([features, drawn, forest.leaf_value], [jnp.float32, jnp.int32, jnp.int32])
     leaf = find_leaves(forest.tests, features, forest_depth(forest))
 
     def add(total, tree):
@@ -186,11 +199,9 @@ def out_of_bag(
     never: NDArray = np.all(drawn > 0, axis=1)
     out[table.row] = np.where(never[:, None], np.nan, map_rows(ranks, both))
     if never.any():
-        warnings.warn(
+        warn_user(
             f"{never.sum()} of {n_samples} rows were drawn by every tree and have no out-of-bag "
-            "ranking; grow more trees.",
-            UserWarning,
-            stacklevel=5,
+            "ranking; grow more trees."
         )
     if never.all():
         return out, float("nan")

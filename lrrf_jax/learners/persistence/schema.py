@@ -1,4 +1,4 @@
-"""What a model file must hold, said beside each learner with `Annotated`, and checked here.
+"""What a model file must hold, said next to each learner with `Annotated`, and checked here.
 
 An array is ``Annotated[AnyArray, Stored("float32", "n_features", "n_outputs")]`` in the NamedTuple
 of a learner's parameters; a setting ``Annotated[int, Range(1, 16)]`` in its configuration. Shapes
@@ -17,9 +17,10 @@ import numpy as np
 
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError, require_choice
+from lrrf_jax.learners._table import TableShape
 
 Sizes = dict[str, int]
-_MOST = 2**63 - 1  # of whole numbers that nothing else bounds
+_MAX = 2**63 - 1  # of whole numbers that nothing else bounds
 
 
 class Unfit(ValueError):
@@ -36,7 +37,7 @@ class Stored:
         Exactly.
     *shape : str
         Names of sizes.
-    least, most : float or str
+    minimum, maximum : float or str
         Bounds, themselves allowed; a name stands for one less than a size, the last index.
     missing, infinite : bool
         Whether NaN, and infinities, may occur.
@@ -44,8 +45,8 @@ class Stored:
 
     dtype: str
     shape: tuple[str, ...]
-    least: float
-    most: float | str
+    minimum: float
+    maximum: float | str
     missing: bool
     infinite: bool
 
@@ -53,12 +54,12 @@ class Stored:
         self,
         dtype: str,
         *shape: str,
-        least: float = -math.inf,
-        most: float | str = math.inf,
+        minimum: float = -math.inf,
+        maximum: float | str = math.inf,
         missing: bool = False,
         infinite: bool = False,
     ) -> None:
-        fields = {"dtype": dtype, "shape": shape, "least": least, "most": most}
+        fields = {"dtype": dtype, "shape": shape, "minimum": minimum, "maximum": maximum}
         fields |= {"missing": missing, "infinite": infinite}
         for name, value in fields.items():
             object.__setattr__(self, name, value)
@@ -68,8 +69,8 @@ class Stored:
 class Range:
     """Bounds of a number, themselves allowed."""
 
-    least: float
-    most: float = math.inf
+    minimum: float
+    maximum: float = math.inf
 
 
 @dataclasses.dataclass(frozen=True)
@@ -129,12 +130,14 @@ def _require_array(name: str, array: NDArray, stored: Stored, sizes: Sizes) -> N
             low, high = np.fmin.reduce(array, axis=None), np.fmax.reduce(array, axis=None)
     if np.isnan(low):
         return array
-    most = sizes[stored.most] - 1 if isinstance(stored.most, str) else stored.most
+    bound = stored.maximum
+    maximum = sizes[bound] - 1 if isinstance(bound, str) else bound
     if (np.isinf(low) or np.isinf(high)) and not stored.infinite:
         raise Unfit(f"{name} holds a number that is not finite")
-    if low < stored.least or high > most:
+    if low < stored.minimum or high > maximum:
         raise Unfit(
-            f"{name} holds a number outside {stored.least}..{most}; they go from {low} to {high}"
+            f"{name} holds a number outside {stored.minimum}..{maximum}; they go from {low} to "
+            f"{high}"
         )
     return array
 
@@ -203,7 +206,7 @@ def require_entries(
 
 
 def _fits(value: Any, hint: Any, lenient: bool) -> bool:
-    if isinstance(value, int) and abs(value) > _MOST:
+    if isinstance(value, int) and abs(value) > _MAX:
         return False
     if hint is Any:
         return value is None or isinstance(value, bool | int | float | str)
@@ -225,7 +228,7 @@ def _keeps(value: Any, rule: Any) -> bool:
     if value is None:
         return True
     if isinstance(rule, Range):
-        return rule.least <= value <= rule.most
+        return rule.minimum <= value <= rule.maximum
     return value in rule.choices
 
 
@@ -266,8 +269,7 @@ def _is_text(name: str) -> bool:
 def require_usable(ranker: Any, n_features: int, n_labels: int) -> None:
     """Check the parameters of a learner as ``fit`` does; Unfit for those that it refuses."""
     try:
-        if hasattr(ranker, "missing"):
-            require_choice(ranker.missing, "missing", ("unknown", "last"))
-        ranker._check_settings(n_features, n_labels)
+        require_choice(ranker.missing, "missing", ("unknown", "last"))
+        ranker._check_settings(TableShape(1, n_features, n_labels, complete=True))
     except (InputError, TypeError, OverflowError) as error:  # NumPy's, of numbers beyond its own
         raise Unfit(str(error).rstrip(".")) from error

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from lrrf_jax._typing import NDArray
-from lrrf_jax.learners import schema
-from lrrf_jax.learners.forest.storage import n_trees_of, pack_forest, require_room
-from lrrf_jax.learners.schema import Sizes, Unfit
+from lrrf_jax.learners.persistence import schema
+from lrrf_jax.learners.persistence.forests import n_trees_of, pack_forest, require_room
+from lrrf_jax.learners.persistence.schema import Sizes, Unfit
 from lrrf_jax.trees.forest import Forest
 
-# What `save` writes beside what the file itself adds.
+# What `save` writes besides what the file itself adds.
 _HEADER: dict[str, Any] = {
     "learner": str,
     "params": dict,

@@ -6,8 +6,8 @@ import numpy as np
 
 from lrrf_jax._typing import NDArray
 
-_MOST_MULTIPLE = 2**20  # weights that are larger multiples of their unit count as real numbers
-_LEAST_RELATIVE = 2.0**-64  # of the mean; far below what float32 sums notice, but still positive
+_MAX_MULTIPLE = 2**20  # weights that are larger multiples of their unit count as real numbers
+_MIN_RELATIVE = 2.0**-64  # of the mean; far below what float32 sums notice, but still positive
 
 
 def relative_weights(weight: NDArray) -> NDArray | None:  # float64 (n_samples,)
@@ -27,7 +27,7 @@ def relative_weights(weight: NDArray) -> NDArray | None:  # float64 (n_samples,)
         multiple = np.round(share / unit)
         return multiple / (multiple.sum() / len(multiple))
     relative = (share / share.mean()).astype(np.float32).astype(np.float64)
-    return np.maximum(relative, _LEAST_RELATIVE)
+    return np.maximum(relative, _MIN_RELATIVE)
 
 
 def common_unit(weight: NDArray) -> float | None:  # of float64 (n_samples,), positive
@@ -37,7 +37,7 @@ def common_unit(weight: NDArray) -> float | None:  # of float64 (n_samples,), po
     """
     values = np.unique(weight)
     unit = float(values[0])
-    while unit * _MOST_MULTIPLE >= values[-1]:
+    while unit * _MAX_MULTIPLE >= values[-1]:
         rest = np.abs(values - unit * np.round(values / unit))
         rest = rest[rest > values[-1] * 2.0**-32]
         if rest.size == 0:

@@ -9,6 +9,7 @@ where a row outside of the chosen blocks might be as near, a tile is searched in
 import functools
 from typing import NamedTuple
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -47,7 +48,7 @@ def neighbor_table(
 ) -> NeighborTable:
     """Lay training rows out; tables of like size have one shape, so that they share programs.
 
-    There is room for ``room`` rows at least, for a search of as many neighbours.
+    There is room for at least ``room`` rows, for a search of as many neighbours.
     """
     n_rows, n_features = features.shape
     n_blocks = bucket_size(-(-max(n_rows, room) // _BLOCK), least=4)
@@ -83,11 +84,18 @@ def nearest(
 
     Costs O(n_samples n_train n_features), and the memory of distances from 32 rows.
     """
-    n_rows = len(features)
-    width = table.blocks.shape[1]
+    n_rows, n_features = features.shape
+    n_blocks, width, _ = table.blocks.shape
+    chex.assert_shape(table.blocks, (None, width, _BLOCK))
+    chex.assert_shape(table.factor, (_BLOCK, width + 1, n_blocks))
+    chex.assert_shape([table.centre, table.largest], [(width,), ()])
+    chex.assert_shape(table.fold, (n_blocks, _BLOCK))
+    chex.assert_type([features, *table], [jnp.float32] * 5 + [jnp.int32])
+    if fold is not None:
+        chex.assert_shape(fold, (n_rows,))
     n_tiles = -(-n_rows // _TILE)
     padding = n_tiles * _TILE - n_rows
-    rows = jnp.pad(features, ((0, padding), (0, width - features.shape[1])))
+    rows = jnp.pad(features, ((0, padding), (0, width - n_features)))
     folds = None if fold is None else jnp.pad(fold, (0, padding)).reshape(n_tiles, _TILE)
     tiles = rows.reshape(n_tiles, _TILE, width), folds
     if len(table.blocks) <= k + _SPARE:
@@ -117,10 +125,10 @@ def _among_all(
 def _among_chosen(
     table: NeighborTable, rows: Array, fold: Array | None, *, k: int
 ) -> tuple[Array, Array, Array]:  # as `_among_all`; bool (), whether it is proved to be the same
-    least, square_sum = _least_of_blocks(table, rows, fold)
-    chosen = jnp.sort(lax.top_k(-least, k + _SPARE)[1], axis=1)  # lower places: lower rows
+    smallest, square_sum = _nearest_of_blocks(table, rows, fold)
+    chosen = jnp.sort(lax.top_k(-smallest, k + _SPARE)[1], axis=1)  # lower places: lower rows
     # Read back, since XLA:CPU sorts whole rows where it sees a part of the values of `top_k`.
-    last = jnp.max(jnp.take_along_axis(least, chosen, axis=1), axis=1)
+    last = jnp.max(jnp.take_along_axis(smallest, chosen, axis=1), axis=1)
     square, place = _among(rows, fold, table.blocks[chosen], table.fold[chosen], k)
     row = jnp.take_along_axis(chosen, place // _BLOCK, axis=1) * _BLOCK + place % _BLOCK
     # For sums of width + 1 products, the centring and the exact distances, each of error
@@ -144,18 +152,18 @@ def _among(
     return -negative, place
 
 
-def _least_of_blocks(
+def _nearest_of_blocks(
     table: NeighborTable, rows: Array, fold: Array | None
 ) -> tuple[Array, Array]:  # float32 (n_tile, n_blocks), float32 (n_tile,)
-    """Return the least square distance to each block, less the square sum of the row."""
+    """Return the smallest square distance to each block, less the square sum of the row."""
     centred = rows - table.centre
     factor = jnp.concatenate([-2 * centred, jnp.ones((len(rows), 1), jnp.float32)], axis=1)
 
-    def compare(row: Array, least: Array) -> Array:
+    def compare(row: Array, smallest: Array) -> Array:
         square = jnp.matmul(factor, table.factor[row], precision=lax.Precision.HIGHEST)
         if fold is not None:
             square = jnp.where(table.fold[:, row] == fold[:, None], jnp.inf, square)
-        return jnp.minimum(least, square)
+        return jnp.minimum(smallest, square)
 
     start = jnp.full((len(rows), len(table.blocks)), jnp.inf, jnp.float32)
     return lax.fori_loop(0, _BLOCK, compare, start), jnp.sum(centred * centred, axis=1)

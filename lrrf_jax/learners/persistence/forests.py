@@ -6,7 +6,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from lrrf_jax._typing import AnyArray, NDArray
-from lrrf_jax.learners.schema import Stored, Unfit
+from lrrf_jax.learners.persistence.schema import Stored, Unfit
 from lrrf_jax.trees.blocks import Grown
 from lrrf_jax.trees.forest import (
     MAX_DEPTH,
@@ -20,8 +20,8 @@ from lrrf_jax.trees.forest import (
 
 # Leaves of complete trees, about 13 bytes each, that a forest from a file may take: a thousand
 # trees of depth 16, or as many more as go with the nodes that the file does hold.
-MOST_PLACES = 2**26
-_PLACES_A_NODE = 256
+MAX_PLACES = 2**26
+_PLACES_PER_NODE = 256
 _LARGEST = float(np.finfo(np.float32).max)
 
 
@@ -29,14 +29,14 @@ class StoredForest(NamedTuple):
     """The nodes that exist, level after level, in each the trees side by side, from left to right.
 
     A split has its children in the next level; where no node of a level is split, the trees end.
-    11 bytes a split, and 4 a number in a leaf. The number of trees is that of the leaves less that
-    of the splits.
+    11 bytes per split, and 4 per number in a leaf. The number of trees is that of the leaves less
+    that of the splits.
     """
 
     is_split: Annotated[AnyArray, Stored("bool", "n_nodes")]
-    feature: Annotated[AnyArray, Stored("int32", "n_splits", least=0, most="n_features")]
+    feature: Annotated[AnyArray, Stored("int32", "n_splits", minimum=0, maximum="n_features")]
     # -inf: all but missing values go left.
-    threshold: Annotated[AnyArray, Stored("float32", "n_splits", most=_LARGEST, infinite=True)]
+    threshold: Annotated[AnyArray, Stored("float32", "n_splits", maximum=_LARGEST, infinite=True)]
     missing_left: Annotated[AnyArray, Stored("bool", "n_splits")]
     leaf_value: Annotated[AnyArray, Stored("int32", "n_slots", "n_outputs")]  # tree after tree
 
@@ -44,7 +44,9 @@ class StoredForest(NamedTuple):
 class FlatForest(NamedTuple):
     """A `Forest` as files of format 1 hold it; see there."""
 
-    feature: Annotated[AnyArray, Stored("int32", "n_trees", "n_inner", least=0, most="n_features")]
+    feature: Annotated[
+        AnyArray, Stored("int32", "n_trees", "n_inner", minimum=0, maximum="n_features")
+    ]
     threshold: Annotated[AnyArray, Stored("float32", "n_trees", "n_inner", infinite=True)]
     missing_left: Annotated[AnyArray, Stored("bool", "n_trees", "n_inner")]
     leaf_slot: Annotated[AnyArray, Stored("int32", "n_trees", "n_leaves")]
@@ -136,7 +138,7 @@ def pack_forest(forest: Forest) -> StoredForest:
 def require_room(n_trees: int, depth: int, n_nodes: int) -> None:
     """Raise Unfit for trees whose flat arrays would be out of proportion to their nodes."""
     # With 2**31 places, nodes could not be numbered.
-    most = min(max(MOST_PLACES, _PLACES_A_NODE * n_nodes), 2**30)
+    most = min(max(MAX_PLACES, _PLACES_PER_NODE * n_nodes), 2**30)
     if n_trees << depth > most:
         raise Unfit(
             f"{n_trees} trees of depth {depth} with {n_nodes} nodes would take the memory of "

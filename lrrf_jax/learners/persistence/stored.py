@@ -2,14 +2,28 @@
 
 import dataclasses
 import os
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 from sklearn.utils.validation import check_is_fitted
 
 from lrrf_jax import model_file
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError, ModelFileError
-from lrrf_jax.learners import persistence, schema
+from lrrf_jax.learners.persistence import schema
+from lrrf_jax.learners.persistence.content import (
+    Content,
+    flatten,
+    plain,
+    read_header,
+    without_nan,
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class PlainConfig:
+    """The settings of a fitted learner that needs none to predict."""
+
+    n_labels: Annotated[int, schema.Range(2)]
 
 
 class StoredModel:
@@ -17,7 +31,7 @@ class StoredModel:
 
     name: ClassVar[str]
     params_type: ClassVar[type]
-    config_type: ClassVar[type]
+    config_type: ClassVar[type] = PlainConfig
     _extra_types: ClassVar[dict[str, Any]] = {}  # of what `_extra_header` gives
 
     get_params: Any
@@ -29,11 +43,8 @@ class StoredModel:
     missing_values_: tuple[str, ...]
 
     # ------------------------------------------------------------------ what a learner provides
-    def _check_settings(self, n_features: int, n_labels: int) -> None:
-        """Raise InputError for parameters of the learner that ``fit`` would refuse."""
-
     def _check_params(self, params: Any) -> str | None:
-        """Say what is wrong with parameters that were read from a file, beside their schema."""
+        """Say what is wrong with parameters that were read from a file, besides their schema."""
         return None
 
     @classmethod
@@ -42,9 +53,7 @@ class StoredModel:
         return n_labels
 
     @classmethod
-    def _read_arrays(
-        cls, arrays: dict[str, NDArray], content: persistence.Content, format_version: int
-    ) -> Any:
+    def _read_arrays(cls, arrays: dict[str, NDArray], content: Content, format_version: int) -> Any:
         """Make the parameters of checked arrays of a model file."""
         return schema.arrays_of(cls.params_type, arrays, content.sizes)
 
@@ -70,7 +79,7 @@ class StoredModel:
             Where the file cannot be written, or parameters were set that ``fit`` refuses.
         """
         check_is_fitted(self, "params_")
-        params = persistence.plain(self.get_params(deep=False))
+        params = plain(self.get_params(deep=False))
         header = {
             "learner": self.name,
             "params": params,
@@ -78,7 +87,7 @@ class StoredModel:
             "labels": self.labels_.tolist(),
             "feature_names": list(getattr(self, "feature_names_in_", [])) or None,
             "n_features": self.n_features_in_,
-            "extra": persistence.without_nan(self._extra_header()),
+            "extra": without_nan(self._extra_header()),
         }
         if hasattr(self, "missing_values_"):  # of cells, as `lrrf train` was told
             header["missing_values"] = [str(cell) for cell in self.missing_values_]
@@ -87,7 +96,7 @@ class StoredModel:
             schema.require_usable(again, self.n_features_in_, len(self.labels_))
             for what in ("labels", "feature_names"):
                 schema.require_names(header[what] or [], None, what)
-            arrays = persistence.flatten(self.params_)
+            arrays = flatten(self.params_)
         except schema.Unfit as error:
             raise InputError(
                 f"{os.fspath(path)}: the model cannot be saved, for it could not be loaded: "
@@ -99,7 +108,7 @@ class StoredModel:
     def _from_file(cls, path: Any, header: dict[str, Any], arrays: dict[str, NDArray]) -> Self:
         """Make a fitted learner of what `model_file.read_model` read, when all of it is checked."""
         try:
-            content = persistence.read_header(cls, header)
+            content = read_header(cls, header)
             ranker = content.ranker
             params = cls._read_arrays(arrays, content, header["format_version"])
             ranker.n_features_in_ = header["n_features"]

@@ -1,0 +1,254 @@
+"""A fitted learner and rows: rankings, names, scores, tables larger than memory."""
+
+import abc
+import os
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Self
+
+import jax
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from lrrf_jax import metrics
+from lrrf_jax._features import as_features
+from lrrf_jax._jax_settings import our_settings
+from lrrf_jax._program_limit import times_dropped
+from lrrf_jax._threads import thread_count
+from lrrf_jax._typing import NDArray
+from lrrf_jax._validation import InputError, require_integer
+from lrrf_jax.learners._table import positions_by_label, warn_of_other_row_order
+from lrrf_jax.learners.batching import PROGRAM_SIZES, map_rows
+from lrrf_jax.learners.batching import batch_sizes as batch_sizes_of
+from lrrf_jax.rankings.permutations import ordering_from_ranks
+
+
+class RankingModel(abc.ABC):
+    """The part of a learner that ranks rows once it is fitted; a base of `LabelRanker`."""
+
+    name: ClassVar[str]
+    accepts_missing_features: ClassVar[bool] = True
+    needs_features: ClassVar[bool] = True
+
+    labels_: NDArray
+    n_features_in_: int
+
+    # ------------------------------------------------------------------ what a learner provides
+    @abc.abstractmethod
+    def _ranks(self, features: NDArray) -> jax.Array:
+        """Positions of a block of rows, int32 (n_samples, n_labels)."""
+
+    @abc.abstractmethod
+    def _scores(self, features: NDArray) -> jax.Array:
+        """Scores of a block of rows, float32 (n_samples, n_labels), in the order of `_ranks`."""
+
+    # ------------------------------------------------------------------------------- rows
+    def _features(self, X: Any) -> NDArray:
+        if "params_" not in self.__dict__:  # what the check would ask, but in no time
+            check_is_fitted(self, "params_")
+        names = getattr(self, "feature_names_in_", None)
+        features = as_features(
+            X, n_features=self.n_features_in_, names=names, none_will_do=not self.needs_features
+        )
+        self._require_known(features)
+        return features
+
+    def _require_known(self, features: NDArray, row: NDArray | None = None) -> None:
+        if self.accepts_missing_features:
+            return
+        bad = np.isnan(features)
+        if bad.any():
+            first, column = np.argwhere(bad)[0]
+            raise InputError(
+                f"X must hold no missing values for '{self.name}'; row "
+                f"{first if row is None else row[first]}, column {column} is NaN "
+                f"({bad.any(1).sum()} of {len(bad)} rows fail). Fill them in, for example with "
+                "sklearn.impute.SimpleImputer, or use 'lr-rf', which takes them."
+            )
+
+    def _map_rows(self, function: Callable[[NDArray], jax.Array], features: NDArray) -> NDArray:
+        return map_rows(function, features, self._sizes_seen(function))
+
+    def _forget_derived(self) -> None:
+        """Drop what is derived from the parameters and can be derived again."""
+        self.__dict__.pop("_compiled_sizes", None)
+
+    def _sizes_seen(self, function: Callable[[NDArray], jax.Array]) -> set[int]:
+        """Sizes of batches for which the program of ``_ranks`` or ``_scores`` is compiled."""
+        sizes = self.__dict__.setdefault("_compiled_sizes", {})
+        return sizes.setdefault((function.__name__, times_dropped()), set())
+
+    def predict(self, X: Any) -> NDArray:
+        """Rank all labels for each row.
+
+        Returns
+        -------
+        int32 (n_samples, n_labels)
+            Positions, 1 = best: each row is a permutation of 1..n_labels.
+        """
+        return self._map_rows(self._ranks, self._features(X))
+
+    def compile(self, batch_sizes: Sequence[int] | None = None) -> Self:
+        """Compile what :meth:`predict` needs now, so that no later call waits for it.
+
+        Rows are cut into batches of at most nine sizes, each with a program of its own, which
+        takes about a second to compile. Never needed: a call compiles what it lacks.
+
+        Parameters
+        ----------
+        batch_sizes : sequence of int, optional
+            Numbers of rows that will be asked for. None: any.
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self, "params_")
+        rows = () if batch_sizes is None else batch_sizes
+        for n_rows in rows:
+            require_integer(n_rows, "batch_sizes", 1)
+        sizes = {size for n in rows for size in batch_sizes_of(int(n), thread_count())}
+        if batch_sizes is None:
+            sizes = set(PROGRAM_SIZES)
+        with our_settings():
+            for size in sorted(sizes - self._sizes_seen(self._ranks)):
+                np.asarray(self._ranks(np.zeros((size, self.n_features_in_), np.float32)))
+                self._sizes_seen(self._ranks).add(size)
+        return self
+
+    def predict_order(self, X: Any) -> NDArray:
+        """Name the labels of each row, best first; str (n_samples, n_labels)."""
+        ranks = self.predict(X)
+        return self.labels_[np.asarray(map_rows(ordering_from_ranks, ranks))]
+
+    def predict_scores(self, X: Any) -> NDArray:
+        """Score the labels of each row, larger is better, in the order of :meth:`predict`.
+
+        Returns
+        -------
+        float32 (n_samples, n_labels)
+        """
+        return self._map_rows(self._scores, self._features(X))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Mean Kendall tau of the predictions, over rows with at least one known pair.
+
+        Pairs of which ``y`` leaves a label out do not count. The columns of a data frame go by
+        name, in any order; unknown and absent labels are an `InputError`. The columns of an array
+        are in the order of ``labels_``, and so are those of a frame, with a warning, where the
+        model was fitted without names for its labels (they are then called L1, L2, ...).
+        """
+        check_is_fitted(self, "params_")
+        warn_of_other_row_order(X, y)
+        truth = positions_by_label(y, self.labels_.tolist())
+        return metrics.kendall_tau(truth, self.predict(X), sample_weight)
+
+    def predict_file(
+        self,
+        inputs: Any,
+        output: str | os.PathLike[str],
+        *,
+        keep: str | Sequence[str] = (),
+        features: str | Sequence[str] | None = None,
+        format: str | None = None,
+        memory_budget: int | None = None,
+        part_rows: int = 1 << 21,
+        resume: bool = False,
+        shard: str | tuple[int, int] | None = None,
+        overwrite: bool = False,
+        missing_values: str | Sequence[str] | None = None,
+        input_format: str | None = None,
+        progress: bool | None = False,
+        on_failure: Callable[[Any], None] | None = None,
+    ) -> Any:
+        r"""Rank the labels for every row of tables that may be larger than memory.
+
+        Parameters
+        ----------
+        inputs : path, or sequence of paths
+            Tables (.parquet, .csv, .tsv, .arrow, .feather, .ipc, .npy, .npz; text also with
+            ``.gz``), directories of tables, or globs.
+        output : path
+            A file; or a directory, which is what several inputs, ``resume`` and ``shard`` need.
+            A path that ends in ``/`` is a directory.
+        keep : str or sequence of str
+            Columns to copy to the output, as names or globs; Parquet and Arrow keep their types.
+        features : str or sequence of str, optional
+            Columns to use instead of those called as in training.
+        format : {"parquet", "csv", "npy"}, optional
+            By default the suffix of a file; Parquet in a directory.
+        memory_budget : int, optional
+            Bytes that the process may take, with what it holds already. Batches are made so small
+            that they fit; what a learner needs for a batch of its own is not known beforehand.
+        part_rows : int
+            In a directory, inputs are cut into parts of at most as many rows; row groups of
+            Parquet files and record batches of Arrow files stay whole.
+        resume : bool
+            Keep the parts that an earlier run finished, check their checksums, and compute the
+            rest.
+        shard : str "i/n" or tuple (i, n), optional
+            Compute the i-th, from 1, of n shares. Text, Arrow streams and npz files are not
+            shared: one shard takes all of one. Shards may run at the same time.
+        overwrite : bool
+            Replace output that is there already.
+        missing_values : str or sequence of str, optional
+            What cells hold where a value is missing, as in `lrrf_jax.datasets.read`. By default
+            what ``lrrf train`` was told, which the model remembers as ``missing_values_``.
+        input_format : str, optional
+            Format of a pipe, such as "tsv"; a pipe is the only input, and goes to one file.
+        progress : bool or None
+            Show rows a second on stderr; None: where that is a terminal.
+        on_failure : callable, optional
+            Called with each part that fails, at once and from another thread.
+
+        Returns
+        -------
+        PredictionReport
+            ``parts`` with (input, first_row, rows, output, resumed), ``rows``, and ``failed``
+            with (input, part, reason): where an input is bad, the others are finished.
+
+        Raises
+        ------
+        InputError
+            Where no part could be computed; the output is there already or in use by another
+            run; model, settings or inputs are not those of the run that is resumed; the budget is
+            too small; the disk is full (then ``resume=True`` goes on later).
+
+        Notes
+        -----
+        A part appears under its name when it is whole and on disk, and is never written again,
+        whenever the process dies. `lrrf_jax.io.read_manifest` tells what a directory
+        holds and whether all shards are through.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> from lrrf_jax.learners import ConsensusLabelRanker
+        >>> ranker = ConsensusLabelRanker().fit([[0.5]], [[2, 1]], feature_names=["a"])
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> new = pathlib.Path(folder.name, "new.csv")
+        >>> _ = new.write_text("id,a\nx7,1\nx8,2\n")
+        >>> report = ranker.predict_file(new, new.with_name("ranks.csv"), keep="id")
+        >>> report.rows, report.failed
+        (2, ())
+        >>> folder.cleanup()
+        """
+        from lrrf_jax.io.batch import predict_files
+
+        check_is_fitted(self, "params_")
+        return predict_files(
+            self,
+            inputs,
+            output,
+            keep=keep,
+            features=features,
+            format=format,
+            memory_budget=memory_budget,
+            part_rows=part_rows,
+            resume=resume,
+            shard=shard,
+            overwrite=overwrite,
+            missing_values=missing_values,
+            input_format=input_format,
+            progress=progress,
+            on_failure=on_failure,
+        )

@@ -1,0 +1,84 @@
+"""What the last fit saw: rows that neighbours are found among, and what a fit may go on with."""
+
+import dataclasses
+import numbers
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from lrrf_jax._typing import NDArray
+from lrrf_jax._validation import InputError
+from lrrf_jax.learners._table import TrainingTable
+from lrrf_jax.learners.forest.config import ForestConfig
+from lrrf_jax.learners.forest.fit import hash_of
+
+_PARAMETER_OF = {"n_candidates": "max_features", "max_thresholds": "max_bins"}
+
+
+class LastFit(NamedTuple):
+    """The training table of a fit, its rankings as a hash, and the settings."""
+
+    features: NDArray  # float32 (n_samples, n_features)
+    rankings: str
+    weight: NDArray | None  # float64 (n_samples,)
+    row: NDArray  # int64 (n_samples,), in the user's table
+    labels: list[str]
+    feature_names: list[str] | None
+    missing: str
+    config: ForestConfig
+    seed: int
+
+    @classmethod
+    def of(cls, table: TrainingTable, config: ForestConfig, missing: str, seed: int) -> Self:
+        """Remember a fit."""
+        return cls(
+            table.features,
+            hash_of(table.positions),
+            table.weight,
+            table.row,
+            table.labels,
+            table.feature_names,
+            missing,
+            config,
+            seed,
+        )
+
+    def require_same(
+        self, table: TrainingTable, config: ForestConfig, missing: str, random_state: Any
+    ) -> None:
+        """Raise InputError where a fit with more trees would not go on with this one."""
+        if changed := self._first_difference(table, config, missing, random_state):
+            raise InputError(
+                "warm_start needs the data and the parameters of the last fit, but for "
+                f"n_estimators; {changed} differs. Set warm_start=False to start afresh."
+            )
+        if config.n_trees < self.config.n_trees:
+            raise InputError(
+                f"n_estimators must not fall with warm_start; it was {self.config.n_trees} and "
+                f"is {config.n_trees}. Set warm_start=False to start afresh."
+            )
+
+    def _first_difference(
+        self, table: TrainingTable, config: ForestConfig, missing: str, random_state: Any
+    ) -> str | None:
+        """Name the first argument that differs."""
+        seeded = isinstance(random_state, numbers.Integral)
+        unchanged = {
+            "missing": table.complete or missing == self.missing,
+            "X": _same(table.features, self.features),
+            "y": hash_of(table.positions) == self.rankings,
+            "sample_weight": _same(table.weight, self.weight),
+            "labels": table.labels == self.labels,
+            "feature_names": table.feature_names == self.feature_names,
+            "random_state": not seeded or int(random_state) % 2**32 == self.seed,
+        }
+        theirs = dataclasses.asdict(self.config)
+        for name, value in dataclasses.asdict(config).items():
+            unchanged[_PARAMETER_OF.get(name, name)] = name == "n_trees" or value == theirs[name]
+        return next((name for name, same in unchanged.items() if not same), None)
+
+
+def _same(one: NDArray | None, other: NDArray | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return np.array_equal(one, other, equal_nan=True)

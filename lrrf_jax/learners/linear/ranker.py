@@ -1,0 +1,54 @@
+"""The shell of the learners with linear models."""
+
+from typing import Annotated, Any, ClassVar
+
+import jax
+
+from lrrf_jax._typing import NDArray
+from lrrf_jax.learners.base import LabelRanker
+from lrrf_jax.learners.linear.params import LinearParams, params_violation
+from lrrf_jax.learners.linear.predict import utility_rows
+from lrrf_jax.learners.persistence.schema import Range
+
+
+class LinearLabelRanker(LabelRanker):
+    """A label ranker of linear functions of the features, which must not be missing."""
+
+    params_type = LinearParams
+    accepts_missing_features = False
+
+    def _check_params(self, params: LinearParams) -> str | None:
+        return params_violation(params)
+
+
+class UtilityLabelRanker(LinearLabelRanker):
+    """A label ranker with one linear utility per label.
+
+    Parameters
+    ----------
+    fit_intercept : bool
+        Centre the features, and give each utility a constant. The papers do without.
+
+    Attributes
+    ----------
+    n_iter_ : int
+        Steps, rounds or epochs that were run.
+    params_ : LinearParams
+        ``weight``, float32 (n_features, n_labels), of scaled features, and ``intercept``.
+    """
+
+    fit_intercept: bool = True
+
+    def _ranks(self, features: NDArray) -> jax.Array:
+        return utility_rows(self.params_, features, of_ranks=True)
+
+    def _scores(self, features: NDArray) -> jax.Array:
+        return utility_rows(self.params_, features, of_ranks=False)
+
+    _extra_types: ClassVar[dict[str, Any]] = {"n_iter": Annotated[int, Range(0)]}
+
+    def _extra_header(self) -> dict[str, Any]:
+        return {"n_iter": self.n_iter_}
+
+    def _restore_extra(self, extra: dict[str, Any]) -> None:
+        self.n_iter_ = int(extra["n_iter"])
