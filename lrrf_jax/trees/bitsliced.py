@@ -22,8 +22,6 @@ from lrrf_jax.trees.traversal import forest_tests, goes_right
 MAX_DEPTH = 9  # beyond, the planes of a tree outgrow the cache and most of them are padding
 TREES_PER_STEP = 5  # long enough inner loops, planes that stay in the cache
 ROWS_PER_WORD = 32
-_AT_ONCE = 2**15  # leaf words that cost less in one array than a loop over trees does
-_TILE = 2048  # rows whose planes of TREES_PER_STEP trees stay in the cache
 
 
 class SlicedForest(NamedTuple):
@@ -33,7 +31,7 @@ class SlicedForest(NamedTuple):
     question_limit: AnyArray  # uint32 (n_questions,)
     question_origin: AnyArray  # uint32 (n_questions,), see `traversal.Tests`
     question_of_node: AnyArray  # int32 (n_steps, TREES_PER_STEP, n_nodes), in pre-order
-    leaf_words: AnyArray  # uint32 (n_steps * TREES_PER_STEP, 2**depth, n_words)
+    leaf_words: AnyArray  # uint32 (n_steps, TREES_PER_STEP, 2**depth, n_words)
 
 
 def _preorder(depth: int) -> NDArray:
@@ -93,7 +91,7 @@ def slice_forest(forest: Forest) -> SlicedForest:
         question_limit=questions[1].astype(np.uint32),
         question_origin=questions[2].astype(np.uint32),
         question_of_node=of_node.reshape(-1, TREES_PER_STEP, 2**depth - 1).astype(np.int32),
-        leaf_words=leaf_words,
+        leaf_words=leaf_words.reshape(-1, TREES_PER_STEP, *leaf_words.shape[1:]),
     )
 
 
@@ -116,15 +114,6 @@ def _answer_planes(
         right = goes_right(take(runs[:, k], forest.question_feature), limit, origin)
         word = word | jnp.where(right, jnp.uint32(1 << k), jnp.uint32(0))
     return lax.bitcast_convert_type(fusion_barrier(word), jnp.uint8).reshape(-1, n_samples // 8)
-
-
-def _in_longer_steps(questions: Array, n_samples: int) -> Array:
-    """Put steps together where rows are few, and a step costs more than what it does."""
-    n_steps = len(questions)
-    times = max(
-        k for k in range(1, n_steps + 1) if n_steps % k == 0 and (k == 1 or k * n_samples <= _TILE)
-    )
-    return questions.reshape(n_steps // times, -1, questions.shape[-1])
 
 
 def _select_paths(planes: Array) -> list[Array]:
@@ -157,21 +146,6 @@ def _leaf_numbers(path: list[Array]) -> Array:  # (n, n_samples); uint8 up to de
     return jnp.stack(rows, axis=1).reshape(len(path[0]), -1)
 
 
-def _add_leaves(
-    total: Array,  # uint32 (n_samples, n_words)
-    leaves: Array,  # uint8 or int32 (n, n_samples)
-    words: Array,  # uint32 (n, 2**depth, n_words)
-) -> Array:  # uint32 (n_samples, n_words)
-    """Add the words of each row's leaves in n trees."""
-    if leaves.size * words.shape[-1] <= _AT_ONCE:
-        first = words.shape[1] * jnp.arange(len(leaves), dtype=jnp.int32)[:, None]
-        at = first + leaves.astype(jnp.int32)
-        return total + take(words.reshape(-1, words.shape[-1]), at).sum(0, dtype=jnp.uint32)
-    for leaf, word in zip(leaves, words, strict=True):  # one loop over the rows
-        total = total + take(word, leaf.astype(jnp.int32))
-    return total
-
-
 def sum_leaves_sliced(
     forest: SlicedForest,
     features: Array,  # float32 (n_samples, n_features), n_samples a multiple of 32
@@ -179,23 +153,23 @@ def sum_leaves_sliced(
 ) -> Array:  # int32 (n_samples, n_outputs)
     """Sum the leaf values of each row over all trees: the same integers as the plain form.
 
-    Cost a tile: O(n_questions + n_trees 2**depth) operations on n_samples bits, and one gather
-    a row and tree.
+    Cost per tile: O(n_questions + n_trees 2**depth) operations on n_samples bits, and one gather
+    per row and tree.
     """
     planes = _answer_planes(forest, features)
     n_words = forest.leaf_words.shape[-1]
 
     def add_trees(total, trees):
-        questions, words = trees  # int32 (n, n_nodes), uint32 (n, 2**depth, n_words)
+        questions, words = trees  # int32 (n, n_nodes), uint32 (n, 2**depth, n_words), n at a step
         path = _select_paths(fusion_barrier(take(planes, questions)))
         path = fusion_barrier(*path) if len(path) > 1 else path
         leaves = fusion_barrier(_leaf_numbers(list(path)))
-        return _add_leaves(total, leaves, words), None
+        for leaf, word in zip(leaves, words, strict=True):  # one loop over the rows
+            total = total + take(word, leaf.astype(jnp.int32))
+        return total, None
 
-    questions = _in_longer_steps(forest.question_of_node, len(features))
-    words = forest.leaf_words.reshape(*questions.shape[:2], -1, n_words)
     total = jnp.zeros((len(features), n_words), jnp.uint32)
-    total = lax.scan(add_trees, total, (questions, words))[0]
+    total = lax.scan(add_trees, total, (forest.question_of_node, forest.leaf_words))[0]
     if n_words == n_outputs:
         return lax.bitcast_convert_type(total, jnp.int32)
     per_word, bits = _values_per_word(n_outputs, n_words)

@@ -17,7 +17,7 @@ from lrrf_jax._typing import Array
 from lrrf_jax._xla import add_at, fusion_barrier, take
 from lrrf_jax.trees.criterion import SparseClassEntropy
 from lrrf_jax.trees.growth import Level
-from lrrf_jax.trees.numerics import log2_of, product, running_sum
+from lrrf_jax.trees.numerics import log2_of, product
 from lrrf_jax.trees.sorted_search import Runs, Side, Sides
 
 _CHUNK = 512  # cells worked on at a time: what stays in a core's cache
@@ -182,7 +182,7 @@ def cells_along(runs: Runs, n_slots: int) -> tuple[Cells, Array]:
     inside = slot < n_slots
     before = jnp.pad(slot[:-1], (1, 0), constant_values=slot[0])
     starts = (before != slot) | (jnp.pad(value[:-1], (1, 0), constant_values=-1) != value)
-    begun = running_sum((starts & inside).astype(jnp.int32))
+    begun = jnp.cumsum((starts & inside).astype(jnp.int32))
     cell = jnp.where(inside, begun - 1, begun)
     nothing = jnp.full(-(-(n_drawn + 1) // _CHUNK) * _CHUNK, n_slots, jnp.int32)
     cells = Cells(
@@ -226,7 +226,7 @@ def agreements(
             # What the slot before holds is taken away, so that sums start anew.
             taken = take(classes, ended), take(sums, ended)
             low = [
-                running_sum(fusion_barrier(part_of(table) - away)) + last
+                jnp.cumsum(fusion_barrier(part_of(table) - away), axis=0) + last
                 for table, away, last in zip(tables, (taken[0], *taken), before, strict=True)
             ]
             low = fusion_barrier(*low)

@@ -20,7 +20,6 @@ HIGHEST = 2**31 - 1  # above every number
 _INFINITY_BITS = 0x7F800000
 _LEAST_FLOAT = np.finfo(np.float32).min
 _BINS_PER_BLOCK = 8
-_LANE = 32  # values that follow each other in a lane of a running sum
 _UNROLLED_TERMS = 8
 # log2(1 + y) ~ y (c6 + y (c5 + ...)): minimax fit on [0, 1) that is exact at both ends.
 _LOG2_COEFFICIENTS = (
@@ -139,22 +138,3 @@ def running_sums(
         before.append(before[-1] + within[k, -1])
     before = fusion_barrier(jnp.stack(before))
     return (within + before[:-1, None]).reshape(histogram.shape), before[-1]
-
-
-def running_sum(
-    values: Array,  # int32 (n, ...)
-) -> Array:  # int32 (n, ...)
-    """Sum up to each place. In lanes: XLA:CPU does not vectorise ``cumsum``."""
-    n_values, *rest = values.shape
-    if n_values <= _LANE:
-        return jnp.cumsum(values, axis=0)
-    lanes = jnp.concatenate([values, jnp.zeros((-n_values % _LANE, *rest), values.dtype)])
-    lanes = lanes.reshape(-1, _LANE, *rest).swapaxes(0, 1)
-
-    def step(total, some):
-        total = total + some
-        return total, total
-
-    last, within = lax.scan(step, jnp.zeros_like(lanes[0]), fusion_barrier(lanes))
-    before = running_sum(last) - last
-    return (within + before).swapaxes(0, 1).reshape(-1, *rest)[:n_values]

@@ -21,7 +21,7 @@ from lrrf_jax._xla import add_at, fusion_barrier, take
 from lrrf_jax.trees.binning import bins_of_rows
 from lrrf_jax.trees.criterion import SparseClassEntropy
 from lrrf_jax.trees.growth import GrowthConfig, Level, Samples, Scratch, Splits
-from lrrf_jax.trees.numerics import running_sum, xlog2x
+from lrrf_jax.trees.numerics import xlog2x
 from lrrf_jax.trees.splitter import Split, choose_candidate
 from lrrf_jax.trees.thresholds import edge_at_share, parting_range
 
@@ -86,7 +86,7 @@ class Runs(NamedTuple):
 
         Returns the sums up to and with each place, and of the whole slot, there and by slot.
         """
-        running = running_sum(take(values, self.sample))
+        running = jnp.cumsum(take(values, self.sample))
         running = jnp.pad(fusion_barrier(running), (1, 0))
         before = take(running, self.start)
         total = take(running, self.end) - before
@@ -241,7 +241,7 @@ def _class_counts(
     there, sample = fusion_barrier(there, sample)
     own = take(weight, sample)
     start = jnp.cumsum(total) - total
-    before = running_sum(own) - own - take(start, there)
+    before = jnp.cumsum(own) - own - take(start, there)
     met = jnp.zeros(n_drawn, jnp.int32).at[sample].set(before)
     return met, take(total, group)
 
