@@ -7,7 +7,6 @@ NaN has a bin of its own, the last.
 
 import functools
 from collections.abc import Callable
-from typing import Literal
 
 import jax
 import jax.numpy as jnp
@@ -22,17 +21,6 @@ MAX_THRESHOLDS = 255  # bins fit in uint8
 _BIN_SIZES = (16, 32, 64, 128, 256)  # few sizes, so that few programs are compiled
 _QUANTILE_ROWS = 200_000  # more rows do not move a quantile by a visible amount
 _THRESHOLDS_PER_STEP = 8
-
-
-def resolve_max_bins(max_bins: int | Literal["auto", "exact"], n_samples: int) -> int:
-    """Turn the user's ``max_bins`` into a number of candidate thresholds per feature."""
-    if max_bins == "exact":
-        return MAX_THRESHOLDS
-    if max_bins == "auto":
-        # Split search dominates where rows are few; on sets of 8,000 and 11,000 rows, twice as
-        # many thresholds made no difference that exceeds the noise.
-        return 31 if n_samples < 20_000 else 63
-    return int(max_bins)
 
 
 def candidate_thresholds(

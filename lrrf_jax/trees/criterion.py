@@ -24,7 +24,7 @@ from jax import lax
 
 from lrrf_jax._typing import Array, NDArray
 from lrrf_jax._xla import add_at, take
-from lrrf_jax.trees.growth import Draw, Drawn, Level, Nodes, Samples
+from lrrf_jax.trees.growth import Drawn, Level, Nodes, Samples
 from lrrf_jax.trees.numerics import product, sum_terms, xlog2x
 
 DENSE_CLASSES = 64  # more classes than this are counted sparsely
@@ -43,9 +43,9 @@ class Criterion(abc.ABC):
     searches_sorted: ClassVar[bool] = False  # along sorted samples; else over histograms
     adds_vectors: ClassVar[bool] = False  # each sample adds to all components of the sums
 
-    def start(self, draw: Draw, samples: Samples) -> Array:
-        """Make `Drawn.label` of the samples at the roots of their trees."""
-        return jnp.zeros(0, jnp.int32)
+    def start(self, drawn: Drawn, samples: Samples) -> Array:
+        """Make `Drawn.label` of samples at the roots of their trees."""
+        return drawn.label
 
     @abc.abstractmethod
     def examine(
@@ -57,13 +57,13 @@ class Criterion(abc.ABC):
         and samples, which move on to the next stage where the criterion has several.
         """
 
-    def follow(self, label: Array, right: Array, draw: Draw) -> Array:
+    def follow(self, drawn: Drawn, right: Array, present: Array) -> Array:
         """Make `Drawn.label` of samples that went to a child, 0: left, 1: right, of their node."""
-        return label
+        return drawn.label
 
-    @abc.abstractmethod
     def fits_16_bits(self, stat: NDArray, n_samples: int) -> bool:
         """Whether no sum of so many samples without weights is larger; host side."""
+        return n_samples < 2**16
 
 
 class HistogramCriterion(Criterion):
@@ -79,11 +79,7 @@ class HistogramCriterion(Criterion):
 
     @abc.abstractmethod
     def statistics(self, drawn: Drawn, samples: Samples) -> list[Statistic]:
-        """List what samples add to the sums, one after another."""
-
-    @abc.abstractmethod
-    def counted(self, drawn: Drawn) -> Array:
-        """Return what each sample adds to :meth:`count`, int32 (n_drawn,)."""
+        """List what samples add to the sums; to :meth:`count` in the last component."""
 
     @abc.abstractmethod
     def count(self, sums: Array) -> Array:
@@ -122,9 +118,9 @@ class ClassEntropy(HistogramCriterion):
         """Rows of the sums: a weight for each class, then the count where it is kept."""
         return self.n_classes + self.separate_count
 
-    def start(self, draw: Draw, samples: Samples) -> Array:
+    def start(self, drawn: Drawn, samples: Samples) -> Array:
         """Class of each sample in the first stage; ``n_classes`` where it has none."""
-        return self._class_in_stage(draw.row, jnp.zeros_like(draw.row), samples)
+        return self._class_in_stage(drawn.row, jnp.zeros_like(drawn.row), samples)
 
     def _class_in_stage(self, row: Array, stage: Array, samples: Samples) -> Array:
         label = take(samples.stat.reshape(-1), row * samples.stat.shape[1] + stage)
@@ -174,11 +170,6 @@ class ClassEntropy(HistogramCriterion):
             parts.append(Statistic(last, jnp.where(has_class, drawn.copies, 0)))
         return parts
 
-    def counted(self, drawn: Drawn) -> Array:
-        """Count the samples that have a class."""
-        count = drawn.copies if self.separate_count else drawn.weight
-        return jnp.where(drawn.label < self.n_classes, count, 0)
-
     def count(self, sums: Array) -> Array:
         """Count the samples that have a class."""
         return sums[..., -1, :] if self.separate_count else sums.sum(-2, dtype=sums.dtype)
@@ -189,10 +180,6 @@ class ClassEntropy(HistogramCriterion):
         shape = (*sums.shape[:-2], sums.shape[-1])
         terms = sum_terms(self.n_classes, lambda k: xlog2x(_at(counts, k)), shape)
         return terms - xlog2x(counts.sum(-2, dtype=counts.dtype))
-
-    def fits_16_bits(self, stat: NDArray, n_samples: int) -> bool:
-        """Whether there are few samples."""
-        return n_samples < 2**16
 
 
 @dataclasses.dataclass(frozen=True)
@@ -208,10 +195,10 @@ class SparseClassEntropy(Criterion):
     scale_bits: int = 10
     searches_sorted = True
 
-    def start(self, draw: Draw, samples: Samples) -> Array:
+    def start(self, drawn: Drawn, samples: Samples) -> Array:
         """Group of each sample at the root of its tree."""
-        key = draw.tree * self.n_classes + samples.stat[draw.row, 0]
-        return split_groups(key, draw.copies > 0)
+        key = drawn.at * self.n_classes + samples.stat[drawn.row, 0]
+        return split_groups(key, drawn.copies > 0)
 
     def examine(
         self, places: Nodes, drawn: Drawn, samples: Samples
@@ -221,13 +208,9 @@ class SparseClassEntropy(Criterion):
         count = add_at(jnp.zeros(n_places, jnp.int32), drawn.at, drawn.copies)
         return count, jnp.zeros(n_places, bool), places, drawn
 
-    def follow(self, label: Array, right: Array, draw: Draw) -> Array:
+    def follow(self, drawn: Drawn, right: Array, present: Array) -> Array:
         """Part each group between the children of its node."""
-        return split_groups(2 * label + right, draw.copies > 0)
-
-    def fits_16_bits(self, stat: NDArray, n_samples: int) -> bool:
-        """Whether there are few samples."""
-        return n_samples < 2**16
+        return split_groups(2 * drawn.label + right, present)
 
     # What `sorted_search` asks besides, for criteria that add something to entropy.
     def prepare(self, level: Level, slot: Array, group: Array) -> Any:
@@ -266,7 +249,6 @@ class VectorCriterion(HistogramCriterion):
     separate_count: bool
     masked: bool
     weight_row: bool
-    signs: bool  # opposite signs in the leading `n_signs` columns are all disagreement there is
 
     @property
     @abc.abstractmethod
@@ -274,9 +256,9 @@ class VectorCriterion(HistogramCriterion):
         """Columns of a sample."""
 
     @property
-    @abc.abstractmethod
     def n_signs(self) -> int:
-        """Leading columns of which opposite signs mean disagreement."""
+        """Leading columns whose opposite signs are all disagreement there is; 0: any difference."""
+        return 0
 
     @property
     def count_row(self) -> bool:
@@ -298,7 +280,7 @@ class VectorCriterion(HistogramCriterion):
     def _agree(self, drawn: Drawn, samples: Samples, n_places: int) -> Array:
         place = jnp.where(drawn.copies > 0, drawn.at, n_places)
         stat = samples.stat[drawn.row]
-        if self.signs:
+        if self.n_signs:
             signs = stat[:, : self.n_signs]
             both = [
                 jnp.zeros((n_places, self.n_signs), bool).at[place].max(seen, mode="drop")
@@ -319,10 +301,6 @@ class VectorCriterion(HistogramCriterion):
         if self.count_row:
             columns.append(drawn.copies[:, None])
         return [Statistic(None, jnp.concatenate(columns, axis=1))]
-
-    def counted(self, drawn: Drawn) -> Array:
-        """Count all samples."""
-        return drawn.copies if self.count_row else drawn.weight
 
     def at(self, sums: Array, index: int | Array) -> Array:
         """One row of the sums, which may be kept as int16; int32 (..., n_lanes)."""
@@ -375,8 +353,8 @@ class Variance(VectorCriterion):
 
     @property
     def n_signs(self) -> int:
-        """Leading columns of which opposite signs mean disagreement."""
-        return self.n_values
+        """All values, where they are signs."""
+        return self.n_values if self.signs else 0
 
     def score(self, sums: Array) -> Array:
         """Sum of (sum of values)^2 / observations."""

@@ -3,15 +3,10 @@
 Tree ``i`` depends on the key, ``i`` and the table alone, so the trees that it is grown with
 cannot change it.
 
-Random words come by counters: Threefry 2x32 with 20 rounds (Salmon et al. 2011), for many keys.
-Word ``i`` of a key depends on the key and ``i`` alone. These are the words, and the ways to derive
-keys, of ``jax.random`` for "threefry2x32" where ``jax_threefry_partitionable`` is on; here no
-setting changes them. All rounds are one loop over the words, which compiles in a tenth of a second
-on XLA:CPU. ``jax.random`` under ``vmap`` takes four to ten times as long to compile, and for 32
-keys of 96,000 words nine to fifteen times as long to run: its rounds pass through memory.
-
-A key is two words, uint32 (..., 2). Keys are derived on the host: there it costs nothing, and a
-compiled loop over words that also derives their keys is slow to compile, and to run.
+Random words come by counters: Threefry 2x32 with 20 rounds (Salmon et al. 2011), the words, and the
+ways to derive keys, of ``jax.random`` for "threefry2x32" where ``jax_threefry_partitionable`` is
+on; here no setting changes them, and a program is compiled in less time. A key is two words,
+uint32 (..., 2). Keys are derived on the host, where that costs nothing.
 """
 
 import math
@@ -24,7 +19,8 @@ from jax import lax
 
 from lrrf_jax._typing import AnyArray, Array, NDArray
 from lrrf_jax._xla import add_at, fusion_barrier, take
-from lrrf_jax.trees.growth import Candidates, Draw, GrowthConfig, Samples
+from lrrf_jax.trees.growth import Candidates, Drawn, GrowthConfig, Samples
+from lrrf_jax.trees.numerics import running_sum
 
 _ROTATIONS = (13, 15, 26, 6), (17, 29, 16, 24)
 _PARITY = np.uint32(0x1BD11BDA)
@@ -102,24 +98,14 @@ def row_counts(
     bootstrap: bool,
 ) -> Array:  # int32 (n_trees, n_rows)
     """How often each tree draws each row: what its growth sees."""
-    if bootstrap:
-        return _bootstrap_counts(key, n_samples, n_rows)
-    every = (jnp.arange(n_rows, dtype=jnp.int32) < n_samples).astype(jnp.int32)
-    return jnp.broadcast_to(every, (len(key), n_rows))
-
-
-def _bootstrap_counts(
-    key: Array,  # uint32 (n_trees, 2)
-    n_samples: Array,  # int32 ()
-    n_rows: int,  # n_samples and padding
-) -> Array:  # int32 (n_trees, n_rows)
-    """How often each row comes in ``n_samples`` draws with replacement; padding never."""
+    real = (jnp.arange(n_rows, dtype=jnp.int32) < n_samples).astype(jnp.int32)
+    real = jnp.broadcast_to(real, (len(key), n_rows))
+    if not bootstrap:
+        return real
     words = random_words(key, n_rows)
     drawn = _high_word(words, n_samples.astype(jnp.uint32)).astype(jnp.int32)
     # One flat table: XLA:CPU adds to that at the speed of a C loop, and not to a matrix.
     first = n_rows * jnp.arange(len(words), dtype=jnp.int32)[:, None]
-    real = jnp.arange(n_rows, dtype=jnp.int32) < n_samples
-    real = jnp.broadcast_to(real.astype(jnp.int32), drawn.shape)
     counts = jnp.zeros(drawn.size, jnp.int32)
     return add_at(counts, (first + drawn).reshape(-1), real.reshape(-1)).reshape(drawn.shape)
 
@@ -147,26 +133,23 @@ def draw_samples(
     exists: Array,  # bool (n_trees,), trees that draw anything
     samples: Samples,
     config: GrowthConfig,
-) -> Draw:
-    """Draw the rows of some trees."""
+) -> Drawn:
+    """Draw the rows of some trees; each starts at the place of its root, the number of its tree."""
     n_trees, n_rows = len(exists), samples.weight.shape[0]
     capacity = drawn_capacity(n_rows, config.bootstrap)
     counts = row_counts(key, samples.n_samples, n_rows, config.bootstrap)
-    drawn = ((counts > 0) & exists[:, None]).astype(jnp.int32)
+    is_drawn = ((counts > 0) & exists[:, None]).astype(jnp.int32)
     # Rows that are drawn go to the front of their tree's places, in order.
-    place = fusion_barrier(jnp.cumsum(drawn, axis=1) - drawn)
+    place = fusion_barrier(running_sum(is_drawn) - is_drawn)
     tree = jnp.arange(n_trees, dtype=jnp.int32)[:, None]
-    place = jnp.where(drawn > 0, place + capacity * tree, capacity * n_trees).reshape(-1)
+    place = jnp.where(is_drawn > 0, place + capacity * tree, capacity * n_trees).reshape(-1)
     row = jnp.broadcast_to(jnp.arange(n_rows, dtype=jnp.int32), counts.shape).reshape(-1)
     nothing = jnp.zeros(n_trees * capacity, jnp.int32)
     row = nothing.at[place].set(row, mode="drop")
     copies = nothing.at[place].set(counts.reshape(-1), mode="drop")
-    return Draw(
-        tree=jnp.repeat(tree[:, 0], capacity),
-        row=row,
-        copies=copies,
-        weight=take(samples.weight, row) * copies,
-    )
+    at, weight = jnp.repeat(tree[:, 0], capacity), take(samples.weight, row) * copies
+    drawn = Drawn(row, at, copies, weight, label=jnp.zeros(0, jnp.int32))
+    return drawn._replace(label=config.criterion.start(drawn, samples))
 
 
 def draw_candidates(keys: TreeKeys, config: GrowthConfig) -> Candidates:

@@ -17,26 +17,24 @@ from lrrf_jax._typing import Array
 from lrrf_jax._xla import add_at, fusion_barrier, take
 from lrrf_jax.trees.criterion import SparseClassEntropy
 from lrrf_jax.trees.growth import Level
-from lrrf_jax.trees.numerics import log2_of, product
+from lrrf_jax.trees.numerics import log2_of, product, running_sum
 from lrrf_jax.trees.sorted_search import Runs, Side, Sides
 
-_CHUNK = 512  # cells worked on at a time: what stays in a core's cache
-_MOST_WIDTH = 64
-_TABLE_CELLS = 2**23
+_CHUNK = 128  # cells worked on at a time: what stays in a core's cache
 _TABLED_CLASSES = 32
 _LN2 = math.log(2.0)
 
 
 class Signs(NamedTuple):
-    """The signs of the samples of a level, in groups that are summed together.
+    """The signs of the samples of a level.
 
     The first of two kinds are the signs themselves; the second, which is there only where some
     are 0, is what is not.
     """
 
-    of_sample: Array  # int32 (n_kinds, n_groups, n_drawn, width); zeros fill the last group
-    of_classes: Array  # int32 (n_kinds, n_groups, n_slots + 1, width), sums by slot
-    of_samples: Array  # int32 (n_kinds, n_groups, n_slots + 1, width), weighted
+    of_sample: Array  # int32 (n_kinds, n_drawn, n_signs)
+    of_classes: Array  # int32 (n_kinds, n_slots + 1, n_signs), sums by slot
+    of_samples: Array  # int32 (n_kinds, n_slots + 1, n_signs), weighted
     whole: Array  # float32 (n_kinds, n_slots + 1), see `agreements`
     weight: Array  # int32 (n_drawn,)
 
@@ -67,7 +65,7 @@ class SimilarityEntropy(SparseClassEntropy):
     def prepare(self, level: Level, slot: Array, group: Array) -> Signs:
         """Sum the signs of each slot."""
         n_slots, weight = level.plan.n_slots, level.drawn.weight
-        kinds = [_grouped(take(level.samples.stat, level.drawn.row)[:, 1:])]
+        kinds = [take(level.samples.stat, level.drawn.row)[:, 1:]]
         if self.masked:
             kinds.append(jnp.abs(kinds[0]))
         return sum_signs(jnp.stack(kinds), slot, _first_of_groups(group, weight), weight, n_slots)
@@ -116,19 +114,6 @@ class SimilarityEntropy(SparseClassEntropy):
         return gain > (cost + delta) / number
 
 
-def _grouped(signs: Array) -> Array:
-    """Part columns, int32 (n, n_signs), in groups: int32 (n_groups, n, width).
-
-    So few a group that a table of them has not too many cells.
-    """
-    n_rows, n_signs = signs.shape
-    most = max(1, min(n_signs, _MOST_WIDTH, _TABLE_CELLS // n_rows))
-    n_groups = -(-n_signs // most)
-    width = -(-n_signs // n_groups)
-    padded = jnp.pad(signs, ((0, 0), (0, n_groups * width - n_signs)))
-    return padded.reshape(n_rows, n_groups, width).swapaxes(0, 1)
-
-
 def _first_of_groups(group: Array, weight: Array) -> Array:  # int32 (n_drawn,), 0 or 1
     """Mark the first sample with any weight of each group: it stands for its class."""
     n_drawn = len(group)
@@ -139,29 +124,26 @@ def _first_of_groups(group: Array, weight: Array) -> Array:  # int32 (n_drawn,),
 
 
 def sum_signs(
-    signs: Array,  # int32 (n_kinds, n_groups, n_drawn, width)
+    signs: Array,  # int32 (n_kinds, n_drawn, n_signs)
     slot: Array,  # int32 (n_drawn,), n_slots: in none
     stands: Array,  # int32 (n_drawn,), marks one sample of each class of a slot
     weight: Array,  # int32 (n_drawn,)
     n_slots: int,
 ) -> Signs:
     """Sum the signs of each slot."""
-    of_sample = fusion_barrier(signs)
+    signs = fusion_barrier(signs)
 
     def sums(rows: Array) -> tuple[Array, Array]:
         nothing = jnp.zeros((n_slots + 1, rows.shape[-1]), jnp.int32)
         parts = [add_at(nothing, slot, rows * mark[:, None]) for mark in (stands, weight)]
         return parts[0], parts[1]
 
-    flat = of_sample.reshape(-1, *of_sample.shape[2:])
-    of_classes, of_samples = (
-        part.reshape(*of_sample.shape[:2], *part.shape[1:]) for part in lax.map(sums, flat)
-    )
+    of_classes, of_samples = lax.map(sums, signs)
     products = product(of_classes.astype(jnp.float32), of_samples.astype(jnp.float32))
-    columns = fusion_barrier(products.swapaxes(2, 3)).reshape(len(signs), -1, n_slots + 1)
+    columns = fusion_barrier(products.swapaxes(1, 2))
     nothing = jnp.zeros(n_slots + 1, jnp.float32)
     whole = lax.map(lambda columns_of_kind: _add_columns(columns_of_kind, nothing), columns)
-    return Signs(of_sample, of_classes, of_samples, whole, weight)
+    return Signs(signs, of_classes, of_samples, whole, weight)
 
 
 def _add_columns(columns: Array, totals: Array) -> Array:
@@ -182,7 +164,7 @@ def cells_along(runs: Runs, n_slots: int) -> tuple[Cells, Array]:
     inside = slot < n_slots
     before = jnp.pad(slot[:-1], (1, 0), constant_values=slot[0])
     starts = (before != slot) | (jnp.pad(value[:-1], (1, 0), constant_values=-1) != value)
-    begun = jnp.cumsum((starts & inside).astype(jnp.int32))
+    begun = running_sum((starts & inside).astype(jnp.int32))
     cell = jnp.where(inside, begun - 1, begun)
     nothing = jnp.full(-(-(n_drawn + 1) // _CHUNK) * _CHUNK, n_slots, jnp.int32)
     cells = Cells(
@@ -204,18 +186,16 @@ def agreements(
 
     Cost O(n_drawn n_signs) for the sums, O(cells in use n_signs) for the rest.
     """
-    n_room, width = len(cells.slot), signs.of_sample.shape[-1]
+    n_room, n_signs = len(cells.slot), signs.of_sample.shape[-1]
     n_chunks = (cells.n_used + _CHUNK) // _CHUNK  # with the cell behind
     marks = is_first, is_last, signs.weight
 
-    def add_group(group, totals, kind):
-        rows, classes, sums = (
-            lax.dynamic_index_in_dim(part, group, keepdims=False) for part in kind
-        )
-        nothing = jnp.zeros((n_room, width), jnp.int32)
+    def compare(kind: tuple[Array, Array, Array]) -> tuple[Array, Array]:
+        rows, classes, sums = kind
+        nothing = jnp.zeros((n_room, n_signs), jnp.int32)
         tables = [add_at(nothing, cells.of_sample, rows * mark[:, None]) for mark in marks]
 
-        def add_chunk(chunk: Array, carry):
+        def add_chunk(chunk, carry):
             totals, before = carry
             start = chunk * _CHUNK
 
@@ -238,14 +218,8 @@ def agreements(
                 new.append(lax.dynamic_update_slice_in_dim(total, here, start, 0))
             return tuple(new), tuple(part[-1] for part in low)
 
-        before = (jnp.zeros(width, jnp.int32),) * 3
+        totals = (jnp.zeros(n_room, jnp.float32),) * 2
+        before = (jnp.zeros(n_signs, jnp.int32),) * 3
         return lax.fori_loop(jnp.int32(0), n_chunks, add_chunk, (totals, before))[0]
 
-    def of_kind(kind: tuple[Array, Array, Array]) -> tuple[Array, Array]:
-        nothing = (jnp.zeros(n_room, jnp.float32),) * 2
-        n_groups = jnp.int32(len(kind[0]))
-        return lax.fori_loop(
-            jnp.int32(0), n_groups, lambda group, totals: add_group(group, totals, kind), nothing
-        )
-
-    return lax.map(of_kind, (signs.of_sample, signs.of_classes, signs.of_samples))
+    return lax.map(compare, (signs.of_sample, signs.of_classes, signs.of_samples))

@@ -16,12 +16,11 @@ import jax.numpy as jnp
 from jax import lax
 
 from lrrf_jax._typing import AnyArray, Array
-from lrrf_jax._xla import COMPILER_OPTIONS, take
+from lrrf_jax._xla import COMPILER_OPTIONS, fusion_barrier, take
 from lrrf_jax.trees.binning import bins_of_rows, candidate_bins
 from lrrf_jax.trees.draws import TreeKeys, draw_candidates, draw_samples
 from lrrf_jax.trees.growth import (
     Candidates,
-    Draw,
     Drawn,
     GrowthConfig,
     Level,
@@ -55,28 +54,20 @@ def grow_together(
     config: GrowthConfig,
 ) -> Trees:
     """Draw, grow and fill the trees of these keys, all at once."""
-    draw = draw_samples(keys.rows, exists, samples, config)
-    splits, leaf = grow_splits(draw_candidates(keys, config), samples, draw, config)
+    roots = draw_samples(keys.rows, exists, samples, config)
+    splits, leaf = grow_splits(draw_candidates(keys, config), samples, roots, config)
     is_split = splits.edge < config.n_bins - 1
     edge = jnp.minimum(splits.edge, config.n_bins - 2)
     threshold = jnp.where(is_split, samples.thresholds[splits.feature, edge], jnp.inf)
-    leaf_slot, leaf_value, n_slots = _fill_leaves(leaf, samples, draw, len(exists), config)
-    return Trees(
-        splits.feature,
-        threshold,
-        splits.missing_left,
-        splits.gain,
-        leaf_slot,
-        leaf_value,
-        n_slots,
-    )
+    leaves = _fill_leaves(leaf, len(exists), samples, roots, config)
+    return Trees(splits.feature, threshold, splits.missing_left, splits.gain, *leaves)
 
 
 def _fill_leaves(
     leaf: Array,  # int32 (n_drawn,)
-    samples: Samples,
-    draw: Draw,
     n_trees: int,
+    samples: Samples,
+    drawn: Drawn,
     config: GrowthConfig,
 ) -> tuple[Array, Array, Array]:  # see `Trees`
     """Sum the samples of each leaf.
@@ -85,13 +76,13 @@ def _fill_leaves(
     the number of occupied leaves before it.
     """
     n_leaves = n_trees * 2**config.max_depth
-    n_most = min(n_leaves, n_trees * samples.weight.shape[0])
-    real = draw.copies > 0
+    n_most = min(n_leaves, n_trees * len(samples.weight))
+    real = drawn.copies > 0
     occupied = jnp.zeros(n_leaves, jnp.int32)
     occupied = occupied.at[jnp.where(real, leaf, n_leaves)].set(1, mode="drop")
     leaf_slot = jnp.cumsum(occupied) - occupied
     slot = jnp.where(real, take(leaf_slot, leaf), n_most)
-    stat = take(samples.leaf_stat, draw.row) * draw.weight[:, None]
+    stat = take(samples.leaf_stat, drawn.row) * drawn.weight[:, None]
     sums = jnp.zeros((n_most, stat.shape[1]), jnp.int32).at[slot].add(stat, mode="drop")
     return leaf_slot.reshape(n_trees, -1), config.leaf_value(sums), occupied.sum()
 
@@ -103,30 +94,35 @@ class _State(NamedTuple):
     node: Array  # int32 (n_drawn,), number of each sample's node within the level
     drawn: Drawn  # in places
     places: Nodes  # (n_places,), children of the slots of the level above
-    splits: Splits  # level after level, n_trees (2**max_depth - 1) nodes in all
+    splits: Splits  # fields (n_trees * n_nodes,)
     scratch: Scratch
 
 
 def grow_splits(
     candidates: Candidates,  # (n_trees, n_nodes, n_candidates)
     samples: Samples,
-    draw: Draw,
+    roots: Drawn,
     config: GrowthConfig,
 ) -> tuple[Splits, Array]:  # (n_trees, n_nodes), breadth first; int32 (n_drawn,)
-    """Grow trees on the samples of ``draw``, level by level.
+    """Grow trees on the samples at their ``roots``, level by level.
 
     Returns the splits, and the leaf that each sample ends in, ``tree 2**max_depth + leaf``.
     """
     criterion, depth, n_trees = config.criterion, config.max_depth, len(candidates.feature)
-    plan = make_plan(config, n_trees, len(samples.weight), len(draw.row) // n_trees)
-    by_level = jax.tree.map(_by_level, candidates)
+    plan = make_plan(config, n_trees, len(samples.weight), len(roots.row) // n_trees)
+    n_nodes = 2**depth - 1
+    candidates = jax.tree.map(
+        lambda field: field.reshape(n_trees * n_nodes, *field.shape[2:]), candidates
+    )
     sorts = criterion.searches_sorted
-    order = sort_samples(samples, draw.row, config) if sorts else None
+    order = sort_samples(samples, roots.row, config) if sorts else None
 
     def grow_level(state: _State) -> _State:
         nodes, drawn = open_slots(state.places, state.drawn, samples, config, plan)
-        number = n_trees * ((jnp.int32(1) << state.depth) - 1) + nodes.number
-        own = jax.tree.map(lambda field: field.at[number].get(mode="clip"), by_level)
+        # Breadth first within a tree, tree after tree.
+        tree, first = nodes.number >> state.depth, (jnp.int32(1) << state.depth) - 1
+        index = n_nodes * tree + first + (nodes.number & first)
+        own = jax.tree.map(lambda field: field.at[index].get(mode="clip"), candidates)
 
         bins = candidate_bins(samples.bin_index, drawn.row, drawn.at, own.feature)
         level = Level(config, plan, samples, drawn, nodes.exists, own, bins, order, state.scratch)
@@ -138,7 +134,7 @@ def grow_splits(
             missing_left=split & found.missing_left,
             gain=found.gain,
         )
-        written = jnp.where(split, number, len(state.splits.feature))
+        written = jnp.where(split, index, n_trees * n_nodes)
         right = _goes_right(found, level)
         child = (2 * nodes.number[:, None] + jnp.arange(2, dtype=jnp.int32)).reshape(-1)
         places = Nodes(child, jnp.repeat(split, 2), jnp.repeat(nodes.stage, 2))
@@ -147,7 +143,7 @@ def grow_splits(
             depth=state.depth + 1,
             node=2 * state.node + right,
             drawn=drawn._replace(
-                at=2 * drawn.at + right, label=criterion.follow(drawn.label, right, draw)
+                at=2 * drawn.at + right, label=criterion.follow(drawn, right, roots.copies > 0)
             ),
             places=jax.tree.map(lambda field: jnp.pad(field, (0, n_more)), places),
             splits=jax.tree.map(
@@ -156,25 +152,24 @@ def grow_splits(
             scratch=scratch,
         )
 
-    state = _roots(samples, draw, config, plan)
+    state = _first_state(roots, config, plan)
     state = lax.while_loop(
         lambda state: (state.depth < depth) & state.places.exists.any(), grow_level, state
     )
     # Where growth ended early, the rest of every path goes right.
     rest = depth - state.depth
-    splits = jax.tree.map(lambda field: _by_tree(field, n_trees), state.splits)
+    splits = jax.tree.map(lambda field: field.reshape(n_trees, n_nodes), state.splits)
     return splits, ((state.node + 1) << rest) - 1
 
 
-def _roots(samples: Samples, draw: Draw, config: GrowthConfig, plan: Plan) -> _State:
+def _first_state(roots: Drawn, config: GrowthConfig, plan: Plan) -> _State:
     """All samples at the roots of their trees, and no split."""
     place = jnp.arange(plan.n_places, dtype=jnp.int32)
     n_nodes = plan.n_trees * (2**config.max_depth - 1)
-    label = config.criterion.start(draw, samples)
     return _State(
         depth=jnp.int32(0),
-        node=draw.tree,
-        drawn=Drawn(draw.row, draw.tree, draw.copies, draw.weight, label),
+        node=roots.at,
+        drawn=roots,
         places=Nodes(number=place, exists=place < plan.n_trees, stage=jnp.zeros_like(place)),
         splits=Splits(
             feature=jnp.zeros(n_nodes, jnp.int32),
@@ -193,34 +188,11 @@ def _goes_right(splits: Splits, level: Level) -> Array:  # int32 (n_drawn,), 0 o
     them.
     """
     drawn, config = level.drawn, level.config
-    feature, edge, missing_left, _ = jax.tree.map(lambda field: take(field, drawn.at), splits)
-    value = bins_of_rows(level.samples.bin_index, drawn.row, feature)
-    left = value > edge
+    # One look-up per sample, not three: feature, threshold, and the way of NaN.
+    word = splits.feature << 9 | splits.edge << 1 | splits.missing_left.astype(jnp.int32)
+    test = take(fusion_barrier(word), drawn.at)
+    value = bins_of_rows(level.samples.bin_index, drawn.row, test >> 9)
+    left = value > (test >> 1 & 0xFF)
     if config.has_missing:
-        left = jnp.where(value == config.n_bins - 1, missing_left, left)
+        left = jnp.where(value == config.n_bins - 1, (test & 1) > 0, left)
     return (~left | (drawn.copies == 0)).astype(jnp.int32)
-
-
-# ---------------------------------------------------------------------------- order of nodes
-def _by_level(nodes: Array) -> Array:
-    """(n_trees, n_nodes, ...) breadth first -> level after level, the trees side by side."""
-    n_trees, n_nodes = nodes.shape[:2]
-    place = jnp.arange(n_trees * n_nodes, dtype=jnp.int32)
-    level, first = _level_of(place // n_trees)
-    within = place - n_trees * first
-    tree, node = within >> level, within & first
-    return take(nodes.reshape(-1, *nodes.shape[2:]), n_nodes * tree + first + node)
-
-
-def _by_tree(nodes: Array, n_trees: int) -> Array:
-    """Undo :func:`_by_level`."""
-    node = jnp.arange(len(nodes) // n_trees, dtype=jnp.int32)
-    level, first = _level_of(node)
-    tree = jnp.arange(n_trees, dtype=jnp.int32)[:, None]
-    return take(nodes, n_trees * first + (tree << level) + node - first)
-
-
-def _level_of(node: Array) -> tuple[Array, Array]:
-    """Level of each node of a tree, breadth first, and the first node of that level."""
-    level = 31 - lax.clz(node + 1)
-    return level, (jnp.int32(1) << level) - 1

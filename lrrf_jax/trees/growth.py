@@ -4,6 +4,9 @@ import dataclasses
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
+import jax
+from jax import lax
+
 from lrrf_jax._typing import AnyArray, Array
 
 if TYPE_CHECKING:
@@ -34,8 +37,7 @@ class GrowthConfig:
     short_sums: bool = False  # no sum exceeds 16 bits: tables of half the size
     histogram_bytes: int = 512 * 2**20  # more than that is summed in several passes
     search_bytes: int = 2**17  # searched at a time: what stays in a core's cache
-    # Kept for nodes of fewer rows, falling and at most 32, see `nodes.make_plan`; none: all bins.
-    compact_bins: tuple[int, ...] = (32, 8)
+    compacts_bins: bool = True  # for nodes of few rows, where the criterion sums vectors
 
 
 class Samples(NamedTuple):
@@ -49,29 +51,26 @@ class Samples(NamedTuple):
     thresholds: AnyArray  # float32 (n_features, n_bins - 1)
 
 
-class Draw(NamedTuple):
-    """The samples of some trees, one tree after the other, each sample once per tree."""
-
-    tree: Array  # int32 (n_drawn,), 0 .. n_trees - 1
-    row: Array  # int32 (n_drawn,)
-    copies: Array  # int32 (n_drawn,), how often it was drawn; 0 = padding
-    weight: Array  # int32 (n_drawn,), copies times the sample's own weight
-
-
 class Candidates(NamedTuple):
     """The features that nodes may split on, and what random thresholds come from."""
 
     feature: Array  # int32 (n_nodes, n_candidates)
     uniform: Array | None  # float32 (n_nodes, n_candidates), for random thresholds
 
+    def of(self, k: Array) -> "Candidates":
+        """Take the k-th of each node; fields (n_nodes,)."""
+        return jax.tree.map(
+            lambda field: lax.dynamic_index_in_dim(field, k, axis=1, keepdims=False), self
+        )
+
 
 class Drawn(NamedTuple):
-    """Drawn samples on their way down."""
+    """The samples of some trees, one tree after another, each once per tree; on their way down."""
 
     row: Array  # int32 (n_drawn,)
     at: Array  # int32 (n_drawn,), the place, later the slot, of each; 0 for those that rest
-    copies: Array  # int32 (n_drawn,), 0 for those that rest
-    weight: Array  # int32 (n_drawn,), 0 for those that rest
+    copies: Array  # int32 (n_drawn,), how often it was drawn; 0 for padding and those that rest
+    weight: Array  # int32 (n_drawn,), copies times the sample's own weight
     label: Array  # int32 (n_drawn,), what the criterion keeps of each, or none: (0,)
 
 

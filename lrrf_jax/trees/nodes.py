@@ -18,7 +18,8 @@ from lrrf_jax.trees.criterion import HistogramCriterion
 from lrrf_jax.trees.growth import Drawn, GrowthConfig, Nodes, Samples, Scratch
 from lrrf_jax.trees.histogram import Layout, rank_layout
 
-_MOST_OCCUPANCY_LANES = 128  # of a block: the upper levels of a tree use few
+_MAX_COMPACT_BINS = 32  # a bit of a word each, see `splitter.best_split`
+_MIN_COMPACT_BINS = 8
 
 
 class SlotKind(NamedTuple):
@@ -38,7 +39,6 @@ class Plan(NamedTuple):
     n_trees: int
     n_slots: int
     kinds: tuple[SlotKind, ...]  # those of nodes of many rows first; none for a sorted search
-    occupancy: Layout | None  # for few thresholds per feature: the bins that they are chosen by
 
     @property
     def scratch(self) -> Scratch:
@@ -58,16 +58,13 @@ def make_plan(config: GrowthConfig, n_trees: int, n_samples: int, n_drawn: int) 
     """Plan for the widest level of trees that draw ``n_drawn`` of ``n_samples`` rows each."""
     numbers = level_nodes(config, n_samples, n_drawn)
     if config.criterion.searches_sorted:
-        return Plan(n_trees, n_trees * numbers[0][0], (), None)
+        return Plan(n_trees, n_trees * numbers[0][0], ())
     kinds: list[SlotKind] = []
     n_slots = 0
     for n_nodes, n_bins in numbers:
         kinds.append(_slot_kind(config, n_slots, n_trees * n_nodes, n_bins))
         n_slots += kinds[-1].n_slots
-    occupancy = None
-    if config.splitter != "best":
-        occupancy = occupancy_layout(config, n_slots, kinds[0].layout.dtype)
-    return Plan(n_trees, n_slots, tuple(kinds), occupancy)
+    return Plan(n_trees, n_slots, tuple(kinds))
 
 
 def level_nodes(config: GrowthConfig, n_samples: int, n_drawn: int) -> list[tuple[int, int]]:
@@ -78,17 +75,18 @@ def level_nodes(config: GrowthConfig, n_samples: int, n_drawn: int) -> list[tupl
     """
     deepest = 2 ** (config.max_depth - 1)
     n_nodes = min(deepest, max(1, n_samples // max(2, config.min_samples_split)))
-    kinds, n_bins = [], config.n_bins
     if config.splitter != "best":
         return [(n_nodes, n_parts(config))]
-    if config.criterion.adds_vectors:
-        for fewer in config.compact_bins:
-            few = _most_rows(config, fewer)
-            many = config.min_samples_split <= few and n_drawn < deepest * few
-            if many and n_bins >= 4 * fewer:
-                kinds.append((min(deepest, max(1, n_drawn // (few + 1))), n_bins))
-                n_bins = fewer
-    return [*kinds, (n_nodes, n_bins)]
+    compact = min(_MAX_COMPACT_BINS, config.n_bins // 4)
+    few = _most_rows(config, compact)
+    if (
+        not (config.compacts_bins and config.criterion.adds_vectors)
+        or compact < _MIN_COMPACT_BINS
+        or few < config.min_samples_split
+        or n_drawn >= deepest * few
+    ):
+        return [(n_nodes, config.n_bins)]
+    return [(min(deepest, max(1, n_drawn // (few + 1))), config.n_bins), (n_nodes, compact)]
 
 
 def _most_rows(config: GrowthConfig, n_bins: int) -> int:
@@ -124,17 +122,6 @@ def _slot_kind(config: GrowthConfig, first: int, n_slots: int, n_bins: int) -> S
 def n_parts(config: GrowthConfig) -> int:
     """Bins of a table for few thresholds per feature, see :mod:`lrrf_jax.trees.thresholds`."""
     return config.n_cuts + 1 + config.has_missing
-
-
-def occupancy_layout(config: GrowthConfig, n_slots: int, dtype: Any) -> Layout:
-    """Shape of the table that counts samples by slot and bin, for one candidate at a time.
-
-    Only "frequency" counts; the others go by the same blocks of slots.
-    """
-    n_bins = config.n_bins if config.splitter == "frequency" else 1
-    most = max(1, min(_MOST_OCCUPANCY_LANES, config.search_bytes // (4 * n_bins), n_slots))
-    lanes = _floor_power_of_two(most)
-    return Layout(-(-n_slots // lanes), n_bins, 1, lanes, 1, dtype)
 
 
 def _floor_power_of_two(number: int) -> int:
@@ -174,14 +161,11 @@ def _number_slots(
     if len(plan.kinds) < 2:
         number = jnp.cumsum(opens.astype(jnp.int32)) - 1
         return number, jnp.arange(plan.n_slots, dtype=jnp.int32) < opens.sum(dtype=jnp.int32)
-    parts = [opens]
     nothing = jnp.zeros(len(opens), jnp.int32)
     n_rows = add_at(nothing, drawn.at, (drawn.copies > 0).astype(jnp.int32))
-    for kind in plan.kinds[1:]:
-        few = n_rows <= kind.most_rows
-        parts[-1:] = [parts[-1] & ~few, parts[-1] & few]
+    few = n_rows <= plan.kinds[1].most_rows
     number, exists = nothing, []
-    for part, kind in zip(parts, plan.kinds, strict=True):
+    for part, kind in zip((opens & ~few, opens & few), plan.kinds, strict=True):
         own = jnp.cumsum(part.astype(jnp.int32)) + (kind.first - 1)
         number = jnp.where(part, own, number)
         exists.append(jnp.arange(kind.n_slots, dtype=jnp.int32) < part.sum(dtype=jnp.int32))

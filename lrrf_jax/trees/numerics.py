@@ -19,8 +19,8 @@ LOWEST = -(2**31)  # the key of NaN: below every number
 HIGHEST = 2**31 - 1  # above every number
 _INFINITY_BITS = 0x7F800000
 _LEAST_FLOAT = np.finfo(np.float32).min
-_BINS_PER_BLOCK = 8
 _UNROLLED_TERMS = 8
+_LANE = 32
 # log2(1 + y) ~ y (c6 + y (c5 + ...)): minimax fit on [0, 1) that is exact at both ends.
 _LOG2_COEFFICIENTS = (
     -0.02584144982967,
@@ -121,20 +121,28 @@ def sum_terms(
 
 
 def running_sums(
-    histogram: Array,  # int32 (n_bins, n_stats, width), n_bins a multiple of 8
+    histogram: Array,  # int32 (n_bins, n_stats, width)
 ) -> tuple[Array, Array]:  # int32 (n_bins, n_stats, width), (n_stats, width)
     """Sum over the bins up to each, and over all of them.
 
-    Within blocks of eight bins, then over blocks: three passes over memory, where ``cumsum``
-    on XLA:CPU does work that grows with the square, and a scan pays for each of its steps.
+    A scan: ``cumsum`` on XLA:CPU does work that grows with the square of the bins.
     """
-    blocks = histogram.reshape(-1, _BINS_PER_BLOCK, *histogram.shape[1:])
-    parts = [blocks[:, 0]]
-    for k in range(1, _BINS_PER_BLOCK):
-        parts.append(parts[-1] + blocks[:, k])
-    within = fusion_barrier(jnp.stack(parts, axis=1))
-    before = [jnp.zeros_like(within[0, 0])]
-    for k in range(len(within)):
-        before.append(before[-1] + within[k, -1])
-    before = fusion_barrier(jnp.stack(before))
-    return (within + before[:-1, None]).reshape(histogram.shape), before[-1]
+
+    def add(total: Array, some: Array) -> tuple[Array, Array]:
+        total = total + some
+        return total, total
+
+    total, upto = lax.scan(add, jnp.zeros_like(histogram[0]), histogram)
+    return upto, total
+
+
+def running_sum(
+    values: Array,  # int32 (..., n)
+) -> Array:  # int32 (..., n)
+    """Sum up to each place of the last axis; in lanes, as XLA:CPU does not vectorise ``cumsum``."""
+    *rest, n_values = values.shape
+    padded = jnp.pad(values, [(0, 0)] * len(rest) + [(0, -n_values % _LANE)])
+    lanes = jnp.moveaxis(padded.reshape(*rest, -1, _LANE), -1, 0)
+    upto, total = running_sums(fusion_barrier(lanes))
+    before = jnp.cumsum(total, axis=-1) - total
+    return jnp.moveaxis(upto + before, 0, -1).reshape(padded.shape)[..., :n_values]

@@ -57,7 +57,6 @@ class Disagreement(VectorCriterion):
     separate_count: bool = False
     # No share is taken for less than half a contradiction in all, by a sample of mean weight.
     at_least_half: bool = False
-    signs = True
     weight_row = True
 
     @property
@@ -72,7 +71,7 @@ class Disagreement(VectorCriterion):
 
     @property
     def n_signs(self) -> int:
-        """Leading columns of which opposite signs mean disagreement."""
+        """Columns of votes."""
         return self.n_pairs
 
     def score(self, sums: Array) -> Array:
@@ -115,7 +114,6 @@ class MeanSimilarity(VectorCriterion):
     patience: float  # a split is made where patience (1 + children's) > 1 + parent's
     masked: bool = False
     separate_count: bool = False
-    signs = True
     weight_row = True
 
     @property
@@ -125,7 +123,7 @@ class MeanSimilarity(VectorCriterion):
 
     @property
     def n_signs(self) -> int:
-        """Leading columns of which opposite signs mean disagreement."""
+        """Columns of votes."""
         return self.n_pairs
 
     def score(self, sums: Array) -> Array:

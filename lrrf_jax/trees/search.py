@@ -53,7 +53,7 @@ def search_histograms(level: Level) -> tuple[Splits, Scratch]:
     zeros = jnp.zeros(level.plan.n_slots, jnp.int32)
     splits = Splits(zeros, zeros, zeros.astype(bool), jnp.full(len(zeros), -jnp.inf, jnp.float32))
     edges = None
-    if level.plan.occupancy is not None:
+    if level.config.splitter != "best":
         edges = choose_edges(level)
         level = level._replace(bins=part_lookup(level, edges))
     found = _Found(splits, level.scratch)
@@ -65,7 +65,7 @@ def search_histograms(level: Level) -> tuple[Splits, Scratch]:
 def _search_kind(
     level: Level,
     kind: SlotKind,
-    edges: Array | None,  # int32 (n_cuts, n_candidates, at least n_slots), where not all are tried
+    edges: Array | None,  # int32 (n_cuts, n_candidates, n_slots), where not all are tried
     found: _Found,
 ) -> _Found:
     """Find the best split of every slot of a kind, pass by pass."""

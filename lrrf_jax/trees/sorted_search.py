@@ -21,7 +21,7 @@ from lrrf_jax._xla import add_at, fusion_barrier, take
 from lrrf_jax.trees.binning import bins_of_rows
 from lrrf_jax.trees.criterion import SparseClassEntropy
 from lrrf_jax.trees.growth import GrowthConfig, Level, Samples, Scratch, Splits
-from lrrf_jax.trees.numerics import xlog2x
+from lrrf_jax.trees.numerics import running_sum, xlog2x
 from lrrf_jax.trees.splitter import Split, choose_candidate
 from lrrf_jax.trees.thresholds import edge_at_share, parting_range
 
@@ -86,7 +86,7 @@ class Runs(NamedTuple):
 
         Returns the sums up to and with each place, and of the whole slot, there and by slot.
         """
-        running = jnp.cumsum(take(values, self.sample))
+        running = running_sum(take(values, self.sample))
         running = jnp.pad(fusion_barrier(running), (1, 0))
         before = take(running, self.start)
         total = take(running, self.end) - before
@@ -147,9 +147,9 @@ def search_sorted(level: Level) -> tuple[Splits, Scratch]:
     search = _Search(level, slot, group, criterion, criterion.prepare(level, slot, group))
 
     def search_candidate(_: None, k: Array) -> tuple[None, _Found]:
-        bin_, own = level.bins(k), jax.tree.map(lambda field: field[:, k], candidates)
+        bin_, own = level.bins(k), candidates.of(k)
         edge = None
-        if config.splitter == "random":
+        if own.uniform is not None:
             # One threshold for each slot, as `thresholds.choose_edges` draws it.
             ends = parting_range(bin_, slot, slot < n_slots, n_slots + 1, config)
             first, last = (end[:-1] for end in ends)
@@ -241,7 +241,7 @@ def _class_counts(
     there, sample = fusion_barrier(there, sample)
     own = take(weight, sample)
     start = jnp.cumsum(total) - total
-    before = jnp.cumsum(own) - own - take(start, there)
+    before = running_sum(own) - own - take(start, there)
     met = jnp.zeros(n_drawn, jnp.int32).at[sample].set(before)
     return met, take(total, group)
 

@@ -5,20 +5,22 @@ So they are there before the sums: samples are summed by *part*, the interval be
 they are the last bin. Such a table of ``n_cuts + 1`` bins is small.
 """
 
-from typing import cast
+import itertools
+import math
+from typing import Any, cast
 
-import jax
 import jax.numpy as jnp
 from jax import lax
 
 from lrrf_jax._typing import Array
-from lrrf_jax._xla import fusion_barrier, take
-from lrrf_jax.trees.criterion import HistogramCriterion, Statistic
+from lrrf_jax._xla import add_at, fusion_barrier, take
+from lrrf_jax.trees.criterion import HistogramCriterion
 from lrrf_jax.trees.growth import GrowthConfig, Level
-from lrrf_jax.trees.histogram import Bins, block_of, sum_samples
+from lrrf_jax.trees.histogram import Bins
 from lrrf_jax.trees.numerics import product, running_sums
 
 _HUGE = 1e38
+_SLOTS_AT_ONCE = 128  # whose bins stay in the cache; the upper levels of a tree have few
 
 
 def choose_edges(level: Level) -> Array:
@@ -29,89 +31,60 @@ def choose_edges(level: Level) -> Array:
     intervals of equal width; "frequency": of equally many samples. The nearest threshold of the
     feature is taken in each case.
 
-    Returns int32 (n_cuts, n_candidates, at least n_slots) edges that rise from cut to cut.
+    Returns int32 (n_cuts, n_candidates, n_slots) edges that rise from cut to cut.
     """
-    assert level.plan.occupancy is not None
-    n_used, n_lanes = level.exists.sum(dtype=jnp.int32), level.plan.occupancy.n_lanes
-    used_blocks = (n_used + n_lanes - 1) // n_lanes
-    if level.config.splitter == "frequency":
-        return _edges_at_frequencies(level, used_blocks)
-    return _edges_at_widths(level, used_blocks)
-
-
-def _shares(config: GrowthConfig) -> list[float]:
-    return [k / (config.n_cuts + 1) for k in range(1, config.n_cuts + 1)]
-
-
-def _edges_at_widths(level: Level, used_blocks: Array) -> Array:
-    layout, config, slot = level.plan.occupancy, level.config, level.drawn.at
-    assert layout is not None
+    config, slot, counted = level.config, level.drawn.at, _counted(level)
     n_slots, n_candidates = level.candidates.feature.shape
-    n_lanes, width = layout.n_lanes, layout.n_blocks * layout.n_lanes
-    counts = _counted(level) > 0
 
-    def add_range(k, ranges):
-        value = fusion_barrier(level.bins(k))
-        found = jnp.stack(parting_range(value, slot, counts, width, config))
-        return lax.dynamic_update_slice_in_dim(ranges, found[:, None], k, axis=1)
+    def choose(k: Array, edges: Array) -> Array:
+        value, own = fusion_barrier(level.bins(k)), level.candidates.of(k)
+        if config.splitter == "frequency":
+            chosen = _edges_at_quantiles(value, slot, counted, n_slots, config)
+        else:
+            ends = parting_range(value, slot, counted > 0, n_slots, config)
+            shares = _shares(config) if own.uniform is None else [own.uniform]
+            thresholds = level.samples.thresholds
+            chosen = [edge_at_share(*ends, own.feature, thresholds, share) for share in shares]
+        # Shares rise, and so do their edges, but for how a share of the way is rounded.
+        rising = list(itertools.accumulate(chosen, jnp.maximum))
+        return lax.dynamic_update_slice_in_dim(edges, jnp.stack(rising)[:, None], k, axis=1)
 
-    ranges = jnp.zeros((2, n_candidates, width), jnp.int32)
-    ranges = lax.fori_loop(jnp.int32(0), jnp.int32(n_candidates), add_range, ranges)
-    by_candidate = jax.tree.map(
-        lambda field: jnp.pad(field, ((0, width - n_slots), (0, 0))).T, level.candidates
-    )
-
-    def choose_block(block, edges):
-        start = block * n_lanes
-        (first, last), own = jax.tree.map(
-            lambda field: lax.dynamic_slice_in_dim(field, start, n_lanes, axis=field.ndim - 1),
-            (ranges, by_candidate),
-        )
-        shares = _shares(config) if own.uniform is None else [own.uniform]
-        chosen = [
-            edge_at_share(first, last, own.feature, level.samples.thresholds, share)
-            for share in shares
-        ]
-        return lax.dynamic_update_slice_in_dim(edges, _rising(chosen), start, axis=2)
-
-    edges = jnp.zeros((config.n_cuts, n_candidates, width), jnp.int32)
-    return lax.fori_loop(jnp.int32(0), used_blocks, choose_block, edges)
-
-
-def _edges_at_frequencies(level: Level, used_blocks: Array) -> Array:
-    layout, config, slot = level.plan.occupancy, level.config, level.drawn.at
-    assert layout is not None
-    n_candidates = level.candidates.feature.shape[1]
-    counted = Statistic(jnp.zeros_like(slot), _counted(level))
-
-    def choose(k, edges):
-        table = jnp.zeros(layout.size, layout.dtype)
-        table = sum_samples(table, layout, lambda _: level.bins(k), slot, [counted])
-
-        def choose_block(block, edges):
-            occupancy = block_of(table, block, layout)[:, 0]
-            chosen = [
-                edge_at_quantile(occupancy, share, config.has_missing) for share in _shares(config)
-            ]
-            found = _rising(chosen)[:, None]
-            return lax.dynamic_update_slice(edges, found, (0, k, block * layout.n_lanes))
-
-        return lax.fori_loop(jnp.int32(0), used_blocks, choose_block, edges)
-
-    edges = jnp.zeros((config.n_cuts, n_candidates, layout.n_blocks * layout.n_lanes), jnp.int32)
+    edges = jnp.zeros((config.n_cuts, n_candidates, n_slots), jnp.int32)
     return lax.fori_loop(jnp.int32(0), jnp.int32(n_candidates), choose, edges)
 
 
-def _counted(level: Level) -> Array:
-    return cast(HistogramCriterion, level.config.criterion).counted(level.drawn)
+def _shares(config: GrowthConfig) -> list[Any]:
+    return [cut / (config.n_cuts + 1) for cut in range(1, config.n_cuts + 1)]
 
 
-def _rising(chosen: list[Array]) -> Array:  # int32 (n_cuts, ...)
-    # Shares rise, and so do their edges, but for how a share of the way is rounded.
-    rising = chosen[:1]
-    for edge in chosen[1:]:
-        rising.append(jnp.maximum(rising[-1], edge))
-    return jnp.stack(rising)
+def _edges_at_quantiles(
+    value: Array,  # int32 (n_drawn,), bins
+    slot: Array,  # int32 (n_drawn,)
+    counted: Array,  # int32 (n_drawn,)
+    n_slots: int,
+    config: GrowthConfig,
+) -> list[Array]:  # n_cuts of int32 (n_slots,)
+    """Count the samples of each slot by bin, and look for quantiles in slots that hold any."""
+    shape = -(-n_slots // _SLOTS_AT_ONCE), config.n_bins, _SLOTS_AT_ONCE
+    block, lane = slot // _SLOTS_AT_ONCE, slot % _SLOTS_AT_ONCE
+    cell = (block * config.n_bins + value) * _SLOTS_AT_ONCE + lane
+    occupancy = add_at(jnp.zeros(math.prod(shape), jnp.int32), cell, counted).reshape(shape)
+
+    def choose_block(number: Array, edges: Array) -> Array:
+        some = lax.dynamic_index_in_dim(occupancy, number, keepdims=False)
+        found = [edge_at_quantile(some, share, config.has_missing) for share in _shares(config)]
+        start = number * _SLOTS_AT_ONCE
+        return lax.dynamic_update_slice_in_dim(edges, jnp.stack(found), start, axis=1)
+
+    edges = jnp.zeros((config.n_cuts, shape[0] * _SLOTS_AT_ONCE), jnp.int32)
+    return list(lax.fori_loop(jnp.int32(0), block.max() + 1, choose_block, edges)[:, :n_slots])
+
+
+def _counted(level: Level) -> Array:  # int32 (n_drawn,)
+    """Return what each sample adds to the count of its node."""
+    criterion = cast(HistogramCriterion, level.config.criterion)
+    value = criterion.statistics(level.drawn, level.samples)[-1].value
+    return value if value.ndim == 1 else value[:, -1]
 
 
 def parting_range(
@@ -137,7 +110,7 @@ def parting_range(
 
 def part_lookup(
     level: Level,
-    edges: Array,  # int32 (n_cuts, n_candidates, at least n_slots)
+    edges: Array,  # int32 (n_cuts, n_candidates, n_slots)
 ) -> Bins:
     """Return the function from a candidate's number to each sample's part, int32 (n_drawn,)."""
     config = level.config
@@ -196,7 +169,7 @@ def edge_at_share(
 
 
 def edge_at_quantile(
-    occupancy: Array,  # integers (n_bins, n_lanes), samples in each bin, n_bins a multiple of 8
+    occupancy: Array,  # int32 (n_bins, n_lanes), samples in each bin
     share: float,
     has_missing: bool,
 ) -> Array:  # int32 (n_lanes,)
