@@ -13,9 +13,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from lrrf_jax._numerics import HIGHEST, float_key
 from lrrf_jax._typing import Array, NDArray
 from lrrf_jax._xla import COMPILER_OPTIONS, fusion_barrier, take
-from lrrf_jax.trees.numerics import HIGHEST, float_key
 
 MAX_THRESHOLDS = 255  # bins fit in uint8
 _BIN_SIZES = (16, 32, 64, 128, 256)  # few sizes, so that few programs are compiled

@@ -13,10 +13,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from lrrf_jax._numerics import float_key
 from lrrf_jax._typing import AnyArray, Array, NDArray
 from lrrf_jax._xla import bucket_size, fusion_barrier, take
 from lrrf_jax.trees.forest import Forest
-from lrrf_jax.trees.numerics import float_key
 from lrrf_jax.trees.traversal import forest_tests, goes_right
 
 MAX_DEPTH = 9  # beyond, the planes of a tree outgrow the cache and most of them are padding

@@ -22,10 +22,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from lrrf_jax._numerics import product, sum_terms, xlog2x
 from lrrf_jax._typing import Array, NDArray
 from lrrf_jax._xla import add_at, take
 from lrrf_jax.trees.growth import Drawn, Level, Nodes, Samples
-from lrrf_jax.trees.numerics import product, sum_terms, xlog2x
 
 DENSE_CLASSES = 64  # more classes than this are counted sparsely
 

@@ -2,75 +2,23 @@
 
 Tree ``i`` depends on the key, ``i`` and the table alone, so the trees that it is grown with
 cannot change it.
-
-Random words come by counters: Threefry 2x32 with 20 rounds (Salmon et al. 2011), the words, and the
-ways to derive keys, of ``jax.random`` for "threefry2x32" where ``jax_threefry_partitionable`` is
-on; here no setting changes them, and a program is compiled in less time. A key is two words,
-uint32 (..., 2). Keys are derived on the host, where that costs nothing.
 """
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from lrrf_jax._numerics import running_sum
+from lrrf_jax._threefry import derive_keys, key_of, random_words, uniform_of
 from lrrf_jax._typing import AnyArray, Array, NDArray
 from lrrf_jax._xla import add_at, fusion_barrier, take
 from lrrf_jax.trees.growth import Candidates, Drawn, GrowthConfig, Samples
-from lrrf_jax.trees.numerics import running_sum
-
-_ROTATIONS = (13, 15, 26, 6), (17, 29, 16, 24)
-_PARITY = np.uint32(0x1BD11BDA)
-_N_GROUPS = 5  # of four rounds
 
 
-# ----------------------------------------------------------------------------- random words
-
-
-def key_of(key: Array) -> NDArray:  # uint32 (2,)
-    """Words of a key of ``jax.random``, which must be of the kind "threefry2x32"."""
-    kind = str(jax.random.key_impl(key))
-    if kind != "threefry2x32":
-        raise ValueError(f"key must be of the kind 'threefry2x32', not {kind!r}.")
-    return np.asarray(jax.random.key_data(key))
-
-
-def derive_keys(key: NDArray, number: NDArray) -> NDArray:  # uint32 (n, 2)
-    """Derive the key of each number, int32 (n,), from the one key, (2,), or its own, (n, 2)."""
-    counter = number.astype(np.uint32)
-    first, second = (np.broadcast_to(key[..., word], counter.shape) for word in (0, 1))
-    return np.stack(_hash(first, second, counter), axis=-1)
-
-
-def random_words(key: Array, n_words: int) -> Array:  # uint32 (n_keys, n_words)
-    """Draw words 0 .. n_words - 1 of each key, uint32 (n_keys, 2)."""
-    first, second = _hash(key[:, :1], key[:, 1:], jnp.arange(n_words, dtype=jnp.uint32))
-    return first ^ second
-
-
-def uniform_of(words: Array) -> Array:  # float32, 0 <= u < 1
-    """Make floats of random words, of their upper 23 bits."""
-    bits_of_one = jnp.uint32(0x3F800000)
-    return jax.lax.bitcast_convert_type(words >> 9 | bits_of_one, jnp.float32) - 1
-
-
-def _hash(first: Any, second: Any, counter: Any) -> tuple[Any, Any]:
-    """Encrypt the words 0 and ``counter`` by a key; arrays of NumPy or of JAX."""
-    parts = first, second, first ^ second ^ _PARITY
-    second = second + counter
-    for group in range(_N_GROUPS):
-        for shift in _ROTATIONS[group % 2]:
-            first = first + second
-            second = first ^ (second << shift | second >> (32 - shift))
-        first = first + parts[(group + 1) % 3]
-        second = second + (parts[(group + 2) % 3] + np.uint32(group + 1))
-    return first, second
-
-
-# ------------------------------------------------------------------------------ trees
 class TreeKeys(NamedTuple):
     """What the draws of some trees come from."""
 
@@ -113,7 +61,7 @@ def row_counts(
 def _high_word(a: Array, b: Array) -> Array:  # uint32
     """Upper half of the 64-bit product: ``a`` uniform over 32 bits gives 0 .. b - 1.
 
-    One random word a draw. No row is favoured by more than n_samples / 2**32.
+    One random word per draw. No row is favoured by more than n_samples / 2**32.
     """
     half = jnp.uint32(0xFFFF)
     a_low, a_high, b_low, b_high = a & half, a >> 16, b & half, b >> 16

@@ -13,11 +13,11 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jax import lax
 
+from lrrf_jax._numerics import log2_of, product, running_sum
 from lrrf_jax._typing import Array
 from lrrf_jax._xla import add_at, fusion_barrier, take
 from lrrf_jax.trees.criterion import SparseClassEntropy
 from lrrf_jax.trees.growth import Level
-from lrrf_jax.trees.numerics import log2_of, product, running_sum
 from lrrf_jax.trees.sorted_search import Runs, Side, Sides
 
 _CHUNK = 128  # cells worked on at a time: what stays in a core's cache

@@ -20,10 +20,10 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 from jax import lax
 
+from lrrf_jax._numerics import running_sums
 from lrrf_jax._typing import Array
 from lrrf_jax._xla import add_at, fusion_barrier, take
 from lrrf_jax.trees.criterion import Statistic
-from lrrf_jax.trees.numerics import running_sums
 
 Bins = Callable[[Array], Array]  # number of a candidate -> bin of each sample, int32 (n_drawn,)
 

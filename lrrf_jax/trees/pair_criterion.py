@@ -10,9 +10,9 @@ import itertools
 import jax.numpy as jnp
 from jax import lax
 
+from lrrf_jax._numerics import product, sum_terms
 from lrrf_jax._typing import Array
 from lrrf_jax.trees.criterion import VectorCriterion
-from lrrf_jax.trees.numerics import product, sum_terms
 
 # Curves are tabulated in logarithmic steps, 64 an octave, down to shares of 2**-20.
 CURVE_OCTAVES = 20

@@ -12,9 +12,9 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from lrrf_jax._numerics import running_sums
 from lrrf_jax._typing import Array
 from lrrf_jax._xla import fusion_barrier
-from lrrf_jax.trees.numerics import running_sums
 
 # Sums of the right child and of the node, int32 (..., n_stats, width) and (n_stats, width) ->
 # (purity score of both children, samples right, samples left), each (..., n_lanes).

@@ -12,12 +12,12 @@ from typing import Any, cast
 import jax.numpy as jnp
 from jax import lax
 
+from lrrf_jax._numerics import product, running_sums
 from lrrf_jax._typing import Array
 from lrrf_jax._xla import add_at, fusion_barrier, take
 from lrrf_jax.trees.criterion import HistogramCriterion
 from lrrf_jax.trees.growth import GrowthConfig, Level
 from lrrf_jax.trees.histogram import Bins
-from lrrf_jax.trees.numerics import product, running_sums
 
 _HUGE = 1e38
 _SLOTS_AT_ONCE = 128  # whose bins stay in the cache; the upper levels of a tree have few

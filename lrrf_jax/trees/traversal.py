@@ -10,10 +10,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from lrrf_jax._numerics import LOWEST, float_key, float_key_on_host
 from lrrf_jax._typing import AnyArray, Array
 from lrrf_jax._xla import take
 from lrrf_jax.trees.forest import Forest
-from lrrf_jax.trees.numerics import LOWEST, float_key, float_key_on_host
 
 
 class Tests(NamedTuple):
