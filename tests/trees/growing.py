@@ -4,7 +4,7 @@ import jax
 import numpy as np
 
 from lrrf_jax.trees import blocks
-from lrrf_jax.trees.draws import draw_lottery, keys_of_trees, row_counts
+from lrrf_jax.trees.draws import draw_candidates, keys_of_trees, row_counts
 from lrrf_jax.trees.forest import invariant_violation
 from tests import tree_oracles
 from tests.trees.cases import N_ROWS
@@ -12,23 +12,11 @@ from tests.trees.cases import N_ROWS
 KEY = jax.random.key(5)
 
 
-class SumRows:
-    """Leaf values: the sums themselves."""
-
-    def __call__(self, sums):
-        return sums
-
-    def __eq__(self, other):
-        return isinstance(other, SumRows)
-
-    def __hash__(self):
-        return 1
-
-
-def grow(samples, config, n_trees=2, **options):
+def grow(samples, config, n_trees=2, first_tree=0, trees_at_once=2):
     # Two at once, unless a test says otherwise: another number is another program.
-    options = {"trees_at_once": 2} | options
-    return blocks.grow_forest(KEY, samples, config, SumRows(), n_trees, **options)
+    trees = range(first_tree, first_tree + n_trees)
+    options = {"trees_at_once": trees_at_once}
+    return blocks.join_grown(*blocks.grow_blocks(KEY, samples, config, trees, **options))
 
 
 def check(x, samples, thresholds, config, oracle_of, n_trees=2):
@@ -37,7 +25,7 @@ def check(x, samples, thresholds, config, oracle_of, n_trees=2):
     assert invariant_violation(forest, x.shape[1]) is None
     n_split = n_unsplit = 0
     keys = keys_of_trees(KEY, np.arange(n_trees, dtype=np.int32))
-    all_candidates = np.asarray(draw_lottery(keys, config).candidates)
+    all_candidates = np.asarray(draw_candidates(keys, config).feature)
     all_counts = row_counts(keys.rows, samples.n_samples, N_ROWS, config.bootstrap)
     for t in range(n_trees):
         counts, candidates = np.asarray(all_counts[t])[: len(x)], all_candidates[t]

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
-from lrrf_jax.trees.float_order import float_key, float_key_on_host
 
 from lrrf_jax.trees.binning import bin_features, candidate_thresholds, resolve_max_bins
+from lrrf_jax.trees.numerics import float_key, float_key_on_host
 
 SPECIAL = np.array(
     [-np.inf, -3e38, -1.0, -1e-38, -1e-40, -0.0, 0.0, 1e-45, 1e-40, 1e-38, 1.0, 3e38, np.inf],

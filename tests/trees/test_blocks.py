@@ -20,7 +20,7 @@ CONFIG = config_for(X, THRESHOLDS, ClassEntropy(3))
 def plan(monkeypatch):
     """What a call would grow: the numbers of each block, and the threads; nothing is compiled."""
 
-    def plan(n_trees, **options):
+    def plan(trees, **options):
         seen = {}
 
         def in_threads(start, blocks, n_threads):
@@ -30,7 +30,7 @@ def plan(monkeypatch):
         monkeypatch.setattr(blocks, "_in_threads", in_threads)
         monkeypatch.setattr(blocks, "_block_grower", lambda *_: (None, None))
         with pytest.raises(ValueError, match="zip"):  # a generator that ends early
-            list(blocks.grow_blocks(jax.random.key(0), SAMPLES, CONFIG, None, n_trees, **options))
+            list(blocks.grow_blocks(jax.random.key(0), SAMPLES, CONFIG, trees, **options))
         return seen
 
     return plan
@@ -48,7 +48,7 @@ def test_every_tree_grows_once_and_blocks_have_one_shape(
     n_trees, n_devices, trees_at_once, plan, monkeypatch
 ):
     use_cpus(monkeypatch, n_devices, 1)
-    numbers = plan(n_trees, first_tree=7, trees_at_once=trees_at_once)["numbers"]
+    numbers = plan(range(7, 7 + n_trees), trees_at_once=trees_at_once)["numbers"]
     shapes = {np.shape(block) for block in numbers}
     assert len(shapes) == 1
     assert next(iter(shapes))[0] == n_devices
@@ -65,9 +65,9 @@ def test_memory_bounds_the_trees_in_work(plan, monkeypatch):
     for n_fit in (1, 2, 3):
         # A thread grows a tree on each of the two devices.
         budget = 2 * n_fit * one + one
-        assert plan(20, trees_at_once=1, memory_budget=budget)["n_threads"] == n_fit
-    assert plan(20, trees_at_once=1, memory_budget=1)["n_threads"] == 1
-    assert plan(20, trees_at_once=1)["n_threads"] == 4
+        assert plan(range(20), trees_at_once=1, memory_budget=budget)["n_threads"] == n_fit
+    assert plan(range(20), trees_at_once=1, memory_budget=1)["n_threads"] == 1
+    assert plan(range(20), trees_at_once=1)["n_threads"] == 4
 
 
 def test_a_smaller_share_of_memory_means_fewer_trees_at_once():

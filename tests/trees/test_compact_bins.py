@@ -7,17 +7,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from lrrf_jax.trees.compact_bins import rank_bins, rank_layout, rank_lookup
-from lrrf_jax.trees.level_plan import level_nodes, make_plan
 
-from lrrf_jax.trees.criterion import ClassEntropy, Variance
-from lrrf_jax.trees.histogram import Layout
+from lrrf_jax.trees.criterion import ClassEntropy, Statistic, Variance
+from lrrf_jax.trees.histogram import Layout, rank_bins, rank_layout, rank_lookup, sum_samples
+from lrrf_jax.trees.nodes import level_nodes, make_plan
 from lrrf_jax.trees.splitter import Split, best_split
 from tests.trees.cases import N_ROWS, config_for, features_with_ties, samples_of
 from tests.trees.growing import grow
 
 N_SAMPLES = 110
-ZERO = np.int32(0)
 
 
 def _grown(missing, weighted, max_thresholds, **changes):
@@ -93,10 +91,11 @@ def test_ranks_are_those_of_a_loop_over_the_bins_that_hold_samples(missing):
     @jax.jit
     def look_up(slot, bins, counts):
         lookup = bins.__getitem__
+        counted = Statistic(jnp.zeros_like(slot), counts)
         table = jnp.zeros(layout.size, jnp.uint8)
-        last = n_ranks - 1 if missing else None
-        table = rank_bins(table, lookup, slot, counts, np.int32(3), last, layout, ZERO)
-        ranks = rank_lookup(table, lookup, slot, layout, ZERO)
+        table = sum_samples(table, layout, lookup, slot, [counted])
+        table = rank_bins(table, jnp.int32(3), layout, n_ranks - 1 if missing else None)
+        ranks = rank_lookup(table, layout, lookup, slot)
         return jnp.stack([ranks(jnp.int32(k)) for k in range(n_candidates)])
 
     found = np.asarray(look_up(slot, bins, counts))
@@ -138,7 +137,7 @@ def test_the_search_by_ranks_finds_the_edge_of_the_search_over_all_bins(missing)
         score = (right[..., 0, :] ** 2 + left[..., 0, :] ** 2).astype(jnp.float32)
         return score, right[..., 1, :], left[..., 1, :]
 
-    options = {"has_missing": missing, "min_leaf": 1, "zero": ZERO}
+    options = {"has_missing": missing, "min_leaf": 1}
     of_bins = jax.jit(lambda table: best_split(table, evaluate, **options))(histogram)
     of_ranks = jax.jit(lambda table, ranks: best_split(table, evaluate, ranks=ranks, **options))(
         compact, ranks

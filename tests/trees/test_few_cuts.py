@@ -3,18 +3,18 @@
 import dataclasses
 
 import chex
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from lrrf_jax.trees.few_cuts import choose_edges, part_lookup
-from lrrf_jax.trees.level_plan import n_parts, occupancy_layout
-from lrrf_jax.trees.level_slots import Drawn
 
-from lrrf_jax.trees import splitter as splitters
-from lrrf_jax.trees.criterion import Variance
-from lrrf_jax.trees.growth import GrowthConfig, Lottery, Samples
-from lrrf_jax.trees.histogram import Layout, add_vectors, block_of
-from tests.trees.cases import config_for, features_with_ties, samples_of
+from lrrf_jax.trees.binning import candidate_bins
+from lrrf_jax.trees.criterion import Statistic, Variance
+from lrrf_jax.trees.growth import Candidates, Drawn, GrowthConfig, Level, Samples
+from lrrf_jax.trees.histogram import Layout, block_of, sum_samples
+from lrrf_jax.trees.nodes import Plan, n_parts, occupancy_layout
+from lrrf_jax.trees.thresholds import choose_edges, edge_at_share, part_lookup
+from tests.trees.cases import config_for, features_with_ties, samples_of, sums_themselves
 from tests.trees.growing import grow
 
 N_BINS, N_FEATURES, N_SLOTS, N_DRAWN = 16, 4, 5, 60
@@ -39,20 +39,12 @@ def plain_edge(bins, copies, thresholds, splitter, share, has_missing):
     return nearest(values, values[parting[0]] * (1 - share) + values[parting[-1]] * share, parting)
 
 
-def level(seed, splitter, n_cuts, has_missing, search_bytes=2**17):
+def level_of(seed, splitter, n_cuts, has_missing, search_bytes=2**17):
     """Nodes of a level: many ties, a constant feature, and a node of one sample."""
     rng = np.random.default_rng(seed)
-    config = GrowthConfig(
-        Variance(2),
-        4,
-        3,
-        N_FEATURES,
-        N_BINS,
-        has_missing,
-        splitter,
-        n_cuts,
-        search_bytes=search_bytes,
-    )
+    sizes = {"max_depth": 4, "n_candidates": 3, "n_features": N_FEATURES, "n_bins": N_BINS}
+    cuts = {"splitter": splitter, "n_cuts": n_cuts, "has_missing": has_missing}
+    config = GrowthConfig(Variance(2), sums_themselves, **sizes, **cuts, search_bytes=search_bytes)
     bins = rng.integers(0, N_BINS - has_missing, (N_DRAWN, N_FEATURES)).astype(np.int32)
     bins[:, 1] = rng.integers(3, 6, N_DRAWN)
     bins[:, 2] = 7
@@ -65,39 +57,36 @@ def level(seed, splitter, n_cuts, has_missing, search_bytes=2**17):
     slot[copies == 0] = 0
     nothing = np.zeros(N_DRAWN, np.int32)
     row = np.arange(N_DRAWN, dtype=np.int32)
-    drawn = Drawn(row, slot, copies, copies, nothing, nothing)
+    drawn = Drawn(row, slot, copies, copies, nothing)
     candidates = np.stack([rng.permutation(N_FEATURES)[:3] for _ in range(N_SLOTS)])
-    lottery = Lottery(candidates.astype(np.int32), None)
+    candidates = Candidates(candidates.astype(np.int32), None)
     if splitter == "random":
-        quarters = rng.integers(0, 4, candidates.shape) / 4  # of which products are exact
-        lottery = Lottery(lottery.candidates, quarters.astype(np.float32))
+        quarters = rng.integers(0, 4, candidates.feature.shape) / 4  # of which products are exact
+        candidates = candidates._replace(uniform=quarters.astype(np.float32))
     thresholds = np.sort(rng.integers(-8, 8, (N_FEATURES, N_BINS - 1)), axis=1).astype(np.float32)
     thresholds[0, -4:] = np.inf
     bins[:, 0] = np.where(bins[:, 0] < N_BINS - 1, bins[:, 0] % 12, bins[:, 0])
     stat = rng.integers(-3, 4, (N_DRAWN, 2)).astype(np.int32)
+    bins = bins.astype(np.uint8)
     samples = Samples(bins, stat, stat, copies, np.int32(N_DRAWN), thresholds)
-    return config, samples, drawn, lottery
-
-
-def chosen(config, samples, drawn, lottery):
-    def bins(k):
-        return jnp.asarray(samples.bin_index)[
-            drawn.row, jnp.asarray(lottery.candidates)[drawn.at, k]
-        ]
-
-    layout = occupancy_layout(config, N_SLOTS, jnp.int32)
-    table, edges = choose_edges(
-        jnp.zeros(layout.size, jnp.int32),
-        bins,
-        lottery,
-        drawn,
-        np.int32(N_SLOTS),
-        samples._replace(n_samples=jnp.int32(N_DRAWN), thresholds=jnp.asarray(samples.thresholds)),
-        config,
-        layout,
+    samples, drawn, candidates = jax.device_put((samples, drawn, candidates))
+    return Level(
+        config=config,
+        plan=Plan(1, N_SLOTS, (), occupancy_layout(config, N_SLOTS, jnp.int32)),
+        samples=samples,
+        drawn=drawn,
+        exists=jnp.ones(N_SLOTS, bool),
+        candidates=candidates,
+        bins=candidate_bins(samples.bin_index, drawn.row, drawn.at, candidates.feature),
+        order=None,
+        scratch=None,
     )
-    assert not np.asarray(table).any()
-    return bins, edges
+
+
+def on_host(level):
+    """What loops read of a level: bins, samples' slots and copies, and the candidates."""
+    values = level.samples.bin_index, level.drawn.at, level.drawn.copies, level.candidates
+    return jax.tree.map(np.asarray, values)
 
 
 @pytest.mark.parametrize(
@@ -113,43 +102,51 @@ def chosen(config, samples, drawn, lottery):
 def test_edges_are_those_that_a_loop_over_nodes_and_features_chooses(
     splitter, n_cuts, has_missing, search_bytes
 ):
-    config, samples, drawn, lottery = level(3, splitter, n_cuts, has_missing, search_bytes)
-    _, edges = chosen(config, samples, drawn, lottery)
+    level = level_of(3, splitter, n_cuts, has_missing, search_bytes)
+    edges = np.asarray(choose_edges(level))
+    bin_index, at, copies, candidates = on_host(level)
+    thresholds = np.asarray(level.samples.thresholds)
     n_constant = 0
     for slot in range(N_SLOTS):
-        here = (drawn.at == slot) & (drawn.copies > 0)
-        for k, feature in enumerate(lottery.candidates[slot]):
-            bins, copies = samples.bin_index[here, feature], drawn.copies[here]
+        here = (at == slot) & (copies > 0)
+        for k, feature in enumerate(candidates.feature[slot]):
+            bins = bin_index[here, feature].astype(int)
             n_constant += len(np.unique(bins)) == 1
             for cut in range(n_cuts):
                 share = np.float32((cut + 1) / (n_cuts + 1))
                 if splitter == "random":
-                    share = lottery.uniform[slot, k]
+                    share = candidates.uniform[slot, k]
                 expected = plain_edge(
-                    bins, copies, samples.thresholds[feature], splitter, share, has_missing
+                    bins, copies[here], thresholds[feature], splitter, share, has_missing
                 )
                 assert edges[cut, k, slot] == expected
     assert n_constant >= 3
 
 
 def test_parts_sum_the_samples_between_two_thresholds_and_the_missing_ones():
-    config, samples, drawn, lottery = level(4, "width", 3, has_missing=True)
-    bins, edges = chosen(config, samples, drawn, lottery)
-    layout = Layout(1, n_parts(config), 2, 8, 3, jnp.int32, rows=True)
-    weighted = samples.stat * drawn.copies[:, None]
-    parts = part_lookup(bins, drawn.at, edges, config)
+    level = level_of(4, "width", 3, has_missing=True)
+    edges = np.asarray(choose_edges(level))
+    layout = Layout(1, n_parts(level.config), 2, 8, 3, jnp.int32, rows=True)
+    bin_index, at, copies, candidates = on_host(level)
+    weighted = np.asarray(level.samples.stat) * copies[:, None]
     table = jnp.zeros(layout.size, jnp.int32)
-    table = add_vectors(table, parts, drawn.at, weighted, layout, jnp.int32(0))
-    sums = np.asarray(block_of(table, jnp.int32(0), layout, jnp.int32(0)))
+    summed = [Statistic(None, jnp.asarray(weighted))]
+    table = sum_samples(
+        table, layout, part_lookup(level, jnp.asarray(edges)), level.drawn.at, summed
+    )
+    sums = np.asarray(block_of(table, jnp.int32(0), layout))
     for slot in range(N_SLOTS):
-        for k, feature in enumerate(lottery.candidates[slot]):
-            bin_, here = samples.bin_index[:, feature], drawn.at == slot
+        for k, feature in enumerate(candidates.feature[slot]):
+            bin_, here = bin_index[:, feature], at == slot
             missing = bin_ == N_BINS - 1
             for cut in range(3):
                 right = here & ~missing & (bin_ <= edges[cut, k, slot])
                 np.testing.assert_array_equal(
                     sums[: cut + 1, :, 3 * slot + k].sum(0), weighted[right].sum(0)
                 )
+            np.testing.assert_array_equal(
+                sums[-1, :, 3 * slot + k], weighted[here & missing].sum(0)
+            )
             np.testing.assert_array_equal(
                 sums[-1, :, 3 * slot + k], weighted[here & missing].sum(0)
             )
@@ -162,8 +159,8 @@ def test_of_thresholds_as_near_the_lowest_is_taken_where_differences_are_rounded
     pairs = [(a, b) for b in range(7) for a in range(b + 1)]
     first, last = np.array(pairs, np.int32).T
     feature = jnp.zeros(len(pairs), jnp.int32)
-    edges = splitters.edge_at_share(
-        jnp.asarray(first), jnp.asarray(last), feature, jnp.asarray(thresholds), share, jnp.int32(0)
+    edges = edge_at_share(
+        jnp.asarray(first), jnp.asarray(last), feature, jnp.asarray(thresholds), share
     )
     n_tied = 0
     for edge, a, b in zip(edges, first, last, strict=True):

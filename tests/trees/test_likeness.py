@@ -3,17 +3,16 @@
 import jax
 import numpy as np
 import pytest
-from lrrf_jax.trees.level_slots import Drawn
 
-from lrrf_jax.trees import likeness
-from lrrf_jax.trees.criterion import SimilarityEntropy
-from tests.trees.cases import config_for
+from lrrf_jax.trees import edira
+from lrrf_jax.trees.growth import Drawn, Level, Samples
+from lrrf_jax.trees.nodes import Plan
+from lrrf_jax.trees.sorted_search import Runs
 
-ZERO = np.int32(0)
 N_DRAWN, N_SLOTS, N_SIGNS = 90, 7, 5
 
 
-def level(seed, masked):
+def table(seed, masked):
     """Samples of four slots of seven, some in none, in few classes; some weigh nothing."""
     rng = np.random.default_rng(seed)
     slot = rng.choice([0, 1, 3, 4, N_SLOTS], N_DRAWN).astype(np.int32)
@@ -46,32 +45,30 @@ def compared(rows, classes, signs, weight):
 
 
 @pytest.mark.parametrize("masked", [False, True])
-@pytest.mark.parametrize(
-    ("width", "chunk", "short"), [(64, 512, False), (2, 8, False), (3, 16, True)]
-)
+@pytest.mark.parametrize(("width", "chunk"), [(64, 512), (2, 8), (3, 16)])
 def test_agreements_of_both_sides_and_of_slots_are_those_of_a_loop(
-    monkeypatch, masked, width, chunk, short
+    monkeypatch, masked, width, chunk
 ):
-    monkeypatch.setattr(likeness, "_MOST_WIDTH", width)
-    monkeypatch.setattr(likeness, "_CHUNK", chunk)
-    slot, classes, signs, weight, value, group = level(chunk, masked)
+    monkeypatch.setattr(edira, "_MOST_WIDTH", width)
+    monkeypatch.setattr(edira, "_CHUNK", chunk)
+    slot, classes, signs, weight, value, group = table(chunk, masked)
     order = np.lexsort((value, slot)).astype(np.int32)
     first, last = marks(order, slot, classes, weight)
-    criterion = SimilarityEntropy(100, 4, n_signs=N_SIGNS, masked=masked)
-    config = config_for(np.zeros((1, 1)), np.zeros((1, 8)), criterion, short_sums=short)
-    nothing = np.zeros(0, np.int32)
-    drawn = Drawn(nothing, nothing, nothing, weight, nothing, nothing)
+    criterion = edira.SimilarityEntropy(100, 4, n_signs=N_SIGNS, masked=masked)
+    unused = [None] * 4
+    stat = np.concatenate([classes[:, None].astype(np.int32), signs], axis=1)
+    samples = Samples(None, stat, *unused)
+    row = np.arange(N_DRAWN, dtype=np.int32)
 
-    def both():
-        of_level = likeness.signs_of_level(signs, slot, group, drawn, N_SLOTS, criterion, ZERO)
-        cells, cell = likeness.cells_along(order, slot[order], value[order], N_SLOTS, ZERO)
-        tables = likeness.empty_tables(of_level, config, 128)
-        tables, sides = likeness.agreements(tables, of_level, cells, first, last, weight, ZERO)
-        return tables, sides, of_level.whole, cell, cells.n_used
+    def both(samples, weight):
+        drawn = Drawn(row, None, None, weight, None)
+        level = Level(None, Plan(1, N_SLOTS, (), None), samples, drawn, *unused, None)
+        signs = criterion.prepare(level, slot, group)
+        cells, cell = edira.cells_along(Runs(order, value[order], slot[order], None, None), N_SLOTS)
+        sides = edira.agreements(signs, cells, first, last)
+        return sides, signs.whole, cell, cells.n_used
 
-    tables, (low, high), whole, cell, n_used = jax.tree.map(np.asarray, jax.jit(both)())
-    assert not any(table.any() for table in tables)
-    assert tables[0].dtype == (np.int16 if short else np.int32)
+    (low, high), whole, cell, n_used = jax.tree.map(np.asarray, jax.jit(both)(samples, weight))
     inside = slot < N_SLOTS
     assert n_used == len(set(zip(slot[inside], value[inside], strict=True)))
     for kind, of_kind in enumerate([signs, np.abs(signs)][: 1 + masked]):

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from lrrf_jax.learners.forest.config import ForestConfig
-from lrrf_jax.learners.forest.samples import _fit_16_bits
 from lrrf_jax.learners.forest.targets import _dispersion_curve, growth_statistic
 from lrrf_jax.rankings.mallows import expected_distance
-from lrrf_jax.trees import likeness
-from lrrf_jax.trees.criterion import ClassEntropy, SimilarityEntropy
+from lrrf_jax.trees import edira
+from lrrf_jax.trees.criterion import ClassEntropy
+from lrrf_jax.trees.edira import SimilarityEntropy
 from lrrf_jax.trees.pair_criterion import Disagreement, MeanSimilarity, curve_shares, read_curve
 from tests.trees.cases import config_for, features_with_ties, samples_of
 from tests.trees.growing import check, grow
@@ -64,11 +64,11 @@ def test_weights_take_off_what_a_sample_has_in_common_with_itself(masked):
         expected = agreements / compared if compared else 0
         for weight in (1, 7, 1000):
             sums = sums_of(votes, np.full(n_samples, weight), masked)
-            score = float(criterion.score(sums, jnp.int32(0))[0])
+            score = float(criterion.score(sums)[0])
             assert score == pytest.approx(expected * n_samples * weight, rel=1e-4, abs=1e-2)
         uneven = rng.integers(1, 9, n_samples)
         one, other = (
-            float(criterion.score(sums_of(votes, unit * uneven, masked), jnp.int32(0))[0]) / unit
+            float(criterion.score(sums_of(votes, unit * uneven, masked))[0]) / unit
             for unit in (1, 64)
         )
         assert one == other  # a power of two changes no bit
@@ -82,11 +82,11 @@ def test_half_a_contradiction_is_that_of_a_sample_of_mean_weight():
 
     def score(weight):
         sums = np.append(votes * weight.sum(), [weight.sum(), len(weight)])
-        return float(criterion.score(jnp.asarray(sums[:, None], jnp.int32), jnp.int32(0))[0])
+        return float(criterion.score(jnp.asarray(sums[:, None], jnp.int32))[0])
 
     plain = dataclasses.replace(criterion, separate_count=False)
     sums = jnp.asarray(np.append(votes * 4, 4)[:, None], jnp.int32)
-    alone = float(plain.score(sums, jnp.int32(0))[0])
+    alone = float(plain.score(sums)[0])
     assert alone > 0
     for weight in ([1] * 4, [64] * 4, [5, 1, 1, 1]):
         assert score(np.array(weight)) == pytest.approx(alone * sum(weight) / 4, rel=1e-6)
@@ -291,8 +291,8 @@ def test_signs_summed_in_groups_chunks_and_16_bits_do_not_change_a_tree(monkeypa
     x, y = table(8)
     samples, _, config = grown("edira", x, y, max_depth=2)
     reference = grow(samples, config)
-    monkeypatch.setattr(likeness, "_MOST_WIDTH", 4)
-    monkeypatch.setattr(likeness, "_CHUNK", 16)
+    monkeypatch.setattr(edira, "_MOST_WIDTH", 4)
+    monkeypatch.setattr(edira, "_CHUNK", 16)
     other = grow(samples, dataclasses.replace(config, short_sums=True))
     assert (np.asarray(reference.gain) > 0).any()
     chex.assert_trees_all_equal(other, reference)
@@ -305,8 +305,8 @@ def test_signs_summed_in_groups_chunks_and_16_bits_do_not_change_a_tree(monkeypa
 def test_sums_of_votes_have_16_bits_only_where_the_largest_fits(n_samples, largest, fits):
     criterion = MeanSimilarity(3, 0.95)
     stat = np.array([[0, -largest, 0]], np.int32)
-    assert _fit_16_bits(stat, criterion, n_samples) is fits
-    assert _fit_16_bits(np.array([[2]], np.int32), ClassEntropy(3), n_samples)
+    assert criterion.fits_16_bits(stat, n_samples) is fits
+    assert ClassEntropy(3).fits_16_bits(np.array([[2]], np.int32), n_samples)
 
 
 @pytest.mark.parametrize("splitter", ["width", "frequency"])
@@ -361,7 +361,7 @@ def test_a_tabled_curve_is_read_between_its_points_to_a_thousandth(impurity):
     ).astype(np.float32)
     theta = fit_dispersion(shares.astype(np.float64) * 10, 5)
     exact = 1 / (1 + theta) if impurity == "inverse" else -theta
-    read = read_curve(_dispersion_curve(5, impurity), shares, np.int32(0))
+    read = read_curve(_dispersion_curve(5, impurity), shares)
     np.testing.assert_allclose(read, exact, rtol=1e-3, atol=1e-3)
-    assert float(read_curve(_dispersion_curve(5, impurity), np.float32(0.0), np.int32(0))) == 0.0
+    assert float(read_curve(_dispersion_curve(5, impurity), np.float32(0.0))) == 0.0
     assert len(curve_shares()) == len(_dispersion_curve(5, impurity))

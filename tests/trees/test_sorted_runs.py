@@ -3,17 +3,17 @@
 import jax
 import numpy as np
 import pytest
-from lrrf_jax.trees.sorted_runs import Runs, running_sum
 
-ZERO = np.int32(0)
+from lrrf_jax.trees.numerics import running_sum
+from lrrf_jax.trees.sorted_search import Runs
 
 
 @pytest.mark.parametrize("n_rows", [1, 31, 32, 33, 1500])
 def test_running_sums_of_values_and_of_rows_are_those_of_numpy(n_rows):
     rows = np.random.default_rng(n_rows).integers(-9, 10, (n_rows, 5)).astype(np.int32)
     wanted = rows.cumsum(0)
-    np.testing.assert_array_equal(jax.jit(running_sum)(rows, ZERO), wanted)
-    np.testing.assert_array_equal(jax.jit(running_sum)(rows[:, 0], ZERO), wanted[:, 0])
+    np.testing.assert_array_equal(jax.jit(running_sum)(rows), wanted)
+    np.testing.assert_array_equal(jax.jit(running_sum)(rows[:, 0]), wanted[:, 0])
 
 
 def test_sums_along_each_slot_are_those_of_a_loop():
@@ -26,7 +26,7 @@ def test_sums_along_each_slot_are_those_of_a_loop():
     values = rng.integers(-3, 4, n_drawn).astype(np.int32)  # of the samples
 
     def sums(values):
-        return Runs(sample, slot, end - sizes, end, ZERO).sums(values)
+        return Runs(sample, np.zeros_like(slot), slot, end - sizes, end).sums(values)
 
     low, whole, by_slot = jax.jit(sums)(values)
     there = values[sample]

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lrrf_jax.trees import splitter
+from lrrf_jax.trees import numerics, splitter
+from lrrf_jax.trees import thresholds as thresholds_module
 from tests.strategies import fewer
 
 N_BINS, N_STATS, N_LANES = 16, 3, 4
-ZERO = np.int32(0)
 
 
 @pytest.fixture(autouse=True)
@@ -87,7 +87,7 @@ def best_by_loop(histogram, lane, has_missing, min_leaf):
 @given(histogram=histograms(), min_leaf=st.sampled_from([1, 5, 40]))
 def test_the_best_split_is_that_of_a_loop_over_all(has_missing, histogram, min_leaf):
     found = splitter.best_split(
-        jnp.asarray(histogram), evaluate, has_missing=has_missing, min_leaf=min_leaf, zero=ZERO
+        jnp.asarray(histogram), evaluate, has_missing=has_missing, min_leaf=min_leaf
     )
     expected = [best_by_loop(histogram, lane, has_missing, min_leaf) for lane in range(N_LANES)]
     scores, edges, ways = zip(*expected, strict=True)
@@ -99,7 +99,7 @@ def test_the_best_split_is_that_of_a_loop_over_all(has_missing, histogram, min_l
 @fewer(3)
 @given(histograms())
 def test_running_sums_are_cumulative_sums(histogram):
-    upto, total = splitter.running_sums(jnp.asarray(histogram), ZERO)
+    upto, total = numerics.running_sums(jnp.asarray(histogram))
     np.testing.assert_array_equal(upto, np.cumsum(histogram, axis=0))
     np.testing.assert_array_equal(total, histogram.sum(0))
 
@@ -137,7 +137,7 @@ def test_bins_of_one_rank_give_the_split_of_all_bins(has_missing, histogram, dat
             short[-1, :, lane] = histogram[-1, :, lane]
         else:
             np.add.at(short[:, :, lane], ranks[:, lane], histogram[:, :, lane])
-    options = {"has_missing": has_missing, "min_leaf": 1, "zero": ZERO}
+    options = {"has_missing": has_missing, "min_leaf": 1}
     whole = splitter.best_split(jnp.asarray(histogram), evaluate, **options)
     found = splitter.best_split(jnp.asarray(short), evaluate, ranks=jnp.asarray(ranks), **options)
     for a, b in zip(found, whole, strict=True):
@@ -202,13 +202,12 @@ def test_the_threshold_at_a_share_is_the_nearest_and_of_two_the_lower(seed, shar
     first, last = rng.integers(0, n_edges + 1, (2, n_lanes)).astype(np.int32)
     feature = rng.integers(0, 3, n_lanes).astype(np.int32)
     shares = jnp.full(n_lanes, share, jnp.float32)
-    edges = splitter.edge_at_share(
+    edges = thresholds_module.edge_at_share(
         jnp.asarray(first),
         jnp.asarray(last),
         jnp.asarray(feature),
         jnp.asarray(thresholds),
         shares,
-        ZERO,
     )
     for lane, edge in enumerate(edges.tolist()):
         if last[lane] < first[lane]:  # values in one bin are parted from the missing ones
@@ -227,7 +226,7 @@ def test_the_threshold_at_a_quantile_parts_the_samples_nearest_to_the_share(
     has_missing, histogram, share
 ):
     occupancy = histogram[:, 2]
-    edges = splitter.edge_at_quantile(jnp.asarray(occupancy), share, has_missing, ZERO)
+    edges = thresholds_module.edge_at_quantile(jnp.asarray(occupancy), share, has_missing)
     for lane, edge in enumerate(edges.tolist()):
         known = occupancy[: N_BINS - has_missing, lane]
         below, total = np.cumsum(known), known.sum()

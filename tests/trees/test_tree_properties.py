@@ -3,13 +3,13 @@
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from lrrf_jax.trees.float_order import float_key_on_host
 
 from lrrf_jax._xla import bucket_size
 from lrrf_jax.learners._weights import integer_weights
 from lrrf_jax.trees.binning import bin_features, candidate_thresholds
 from lrrf_jax.trees.blocks import Grown, join, take_trees
 from lrrf_jax.trees.forest import invariant_violation, is_split, node_levels
+from lrrf_jax.trees.numerics import float_key_on_host
 from tests.tree_oracles import plain_sums
 from tests.trees.cases import awkward_rows, random_forest
 
