@@ -1,23 +1,32 @@
-"""Few thresholds a feature: which are chosen, and what is summed between them."""
+"""Few thresholds per feature: which are chosen, and what is summed between them."""
 
 import dataclasses
 
-import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from lrrf_jax.trees.binning import candidate_bins
-from lrrf_jax.trees.criterion import Statistic, Variance
+from lrrf_jax.trees.binning import (
+    candidate_bins,
+)
+from lrrf_jax.trees.criterion import (
+    Statistic,
+    Variance,
+)
 from lrrf_jax.trees.growth import Candidates, Drawn, GrowthConfig, Level, Samples
 from lrrf_jax.trees.histogram import Layout, block_of, sum_samples
 from lrrf_jax.trees.nodes import Plan, n_parts, occupancy_layout
-from lrrf_jax.trees.thresholds import choose_edges, edge_at_share, part_lookup
-from tests.trees.cases import config_for, features_with_ties, samples_of, sums_themselves
-from tests.trees.growing import grow
+from lrrf_jax.trees.thresholds import choose_edges, edge_at_quantile, edge_at_share, part_lookup
+from tests.strategies import N_BINS, fewer, histograms
+from tests.trees.cases import (
+    sums_themselves,
+)
+from tests.trees.growing import N_SAMPLES, grow, ranking_table, samples_of_rankings
 
-N_BINS, N_FEATURES, N_SLOTS, N_DRAWN = 16, 4, 5, 60
+N_FEATURES, N_SLOTS, N_DRAWN = 4, 5, 60
 
 
 def nearest(values, wanted, edges):
@@ -171,19 +180,88 @@ def test_of_thresholds_as_near_the_lowest_is_taken_where_differences_are_rounded
     assert n_tied > 3
 
 
-@pytest.mark.parametrize(
-    ("splitter", "n_cuts"),
-    [pytest.param("width", 1, marks=pytest.mark.slow), ("frequency", 3)],
-)
-def test_passes_blocks_and_sums_of_16_bits_do_not_change_a_tree_of_few_cuts(splitter, n_cuts):
-    rng = np.random.default_rng(5)
-    x = features_with_ties(rng, 110, 5, missing=0.1)
-    known = np.nan_to_num(x)
-    stat = np.round(4 * known[:, 1:3] + rng.standard_normal((110, 2))).astype(np.int32)
-    samples, thresholds = samples_of(x, stat)
-    config = config_for(x, thresholds, Variance(2), splitter=splitter, n_cuts=n_cuts, max_depth=5)
-    reference = grow(samples, config)
-    assert (np.asarray(reference.gain) > 0).sum() > 20
-    assert reference.forest.missing_left.any()
-    changes = {"histogram_bytes": 1, "search_bytes": 1, "short_sums": True}
-    chex.assert_trees_all_equal(grow(samples, dataclasses.replace(config, **changes)), reference)
+@fewer(3)
+@given(st.integers(0, 2**32 - 1), st.sampled_from([0.0, 0.25, 0.5, 1.0]))
+def test_the_threshold_at_a_share_is_the_nearest_and_of_two_the_lower(seed, share):
+    rng = np.random.default_rng(seed)
+    n_lanes, n_edges = 64, N_BINS - 1
+    thresholds = np.sort(rng.integers(-9, 9, (3, n_edges)), axis=1).astype(np.float32)
+    thresholds[0, 0], thresholds[1, -2:] = -np.inf, np.inf  # missing values; padding
+    first, last = rng.integers(0, n_edges + 1, (2, n_lanes)).astype(np.int32)
+    feature = rng.integers(0, 3, n_lanes).astype(np.int32)
+    shares = jnp.full(n_lanes, share, jnp.float32)
+    with jax.disable_jit():
+        edges = edge_at_share(*map(jnp.asarray, (first, last, feature, thresholds)), shares)
+    for lane, edge in enumerate(edges.tolist()):
+        if last[lane] < first[lane]:  # values in one bin are parted from the missing ones
+            assert edge == max(first[lane] - 1, 0)
+            continue
+        low, high = min(first[lane], n_edges - 1), min(last[lane], n_edges - 1)
+        value = np.clip(thresholds[feature[lane]], -1e38, 1e38).astype(np.float32)
+        wanted = value[low] * np.float32(1 - share) + value[high] * np.float32(share)
+        assert edge == low + np.abs(value[low : high + 1] - wanted).argmin()
+
+
+@pytest.mark.parametrize("has_missing", [False, True])
+@fewer(3)
+@given(histogram=histograms(), share=st.sampled_from([0.0, 0.25, 0.5, 0.9]))
+def test_the_threshold_at_a_quantile_parts_the_samples_nearest_to_the_share(
+    has_missing, histogram, share
+):
+    occupancy = histogram[:, 2]
+    with jax.disable_jit():
+        edges = edge_at_quantile(jnp.asarray(occupancy), share, has_missing)
+    for lane, edge in enumerate(edges.tolist()):
+        known = occupancy[: N_BINS - has_missing, lane]
+        below, total = np.cumsum(known), known.sum()
+        parts = (below > 0) & (below < total)
+        if parts.any():
+            off = np.abs(below - np.float32(share) * np.float32(total))
+            assert edge == np.where(parts, off, np.inf).argmin()
+        else:  # one occupied bin at most: the threshold under it
+            assert edge == (max(int(np.flatnonzero(known)[0]) - 1, 0) if total else 0)
+
+
+@pytest.mark.parametrize("splitter", ["width", "frequency"])
+def test_interval_splits_are_where_the_values_of_the_node_put_them(splitter):
+    x, y = ranking_table(5)
+    x = x[:, 1:2]
+    samples, thresholds, config = samples_of_rankings(
+        "dispersion", x, y, splitter=splitter, bootstrap=False, n_candidates=1, n_features=1
+    )
+    forest, _ = grow(samples, config, 1)
+    members = {0: np.arange(N_SAMPLES)}
+    n_checked = 0
+    for node in range(7):
+        rows = members.pop(node, np.zeros(0, int))
+        threshold = forest.threshold[0, node]
+        if threshold == np.inf:
+            continue
+        values = x[rows, 0]
+        grid = thresholds[0]
+        parting = grid[(grid > values.min()) & (grid <= values.max())]
+        if splitter == "width":
+            wanted = (parting[0] + parting[-1]) / 2
+            nearest = np.abs(parting - wanted).min()
+            assert abs(threshold - wanted) <= nearest * 1.001 + 1e-6
+        else:
+            below = np.array([(values < t).sum() for t in parting])
+            off = abs((values < threshold).sum() - len(rows) / 2)
+            assert off <= np.abs(below - len(rows) / 2).min() + 1e-6
+        n_checked += 1
+        left = values >= threshold
+        members[2 * node + 1], members[2 * node + 2] = rows[left], rows[~left]
+    assert n_checked > 3
+
+
+def test_more_intervals_offer_more_thresholds():
+    x, y = ranking_table(6)
+    gains = []
+    for n_cuts in (1, 7):
+        samples, _, config = samples_of_rankings(
+            "dispersion", x, y, splitter="width", bootstrap=False
+        )
+        config = dataclasses.replace(config, n_cuts=n_cuts, max_depth=1)
+        gains.append(float(grow(samples, config, 1)[1][0, 0]))
+    assert gains[1] >= gains[0]
+    assert gains[1] > 0
