@@ -59,7 +59,7 @@ def test_sums_are_those_of_numpy_for_any_layout(block_nodes, rows, dtype, kind):
             columns = rng.integers(-9, 10, (n_stats, N_DRAWN))
             statistics = [(np.full(N_DRAWN, k), column) for k, column in enumerate(columns)]
     layout = Layout(-(-N_NODES // block_nodes), N_BINS, n_stats, block_nodes, N_CANDIDATES)
-    layout = layout._replace(dtype=dtype, rows=rows)
+    layout = layout._replace(dtype=dtype, **({"rows": True} if rows else {}))
     expected = np.zeros((layout.n_blocks * block_nodes, N_CANDIDATES, N_BINS, n_stats), int)
     for component, value in statistics:
         for k in range(N_CANDIDATES):

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lrrf_jax.trees import numerics
 from lrrf_jax.trees.numerics import (
     float_key,
     float_key_on_host,
@@ -38,6 +39,12 @@ def test_every_nan_has_a_key_below_every_number(bits):
     assert np.isnan(value).all()
     assert (np.asarray(float_key(value)) < np.asarray(float_key(SPECIAL)).min()).all()
     assert float_key_on_host(value) == np.asarray(float_key(value))
+
+
+def test_every_key_lies_from_that_of_nan_to_below_the_highest():
+    keys = np.asarray(float_key(np.append(SPECIAL, np.float32(np.nan))))
+    assert keys.min() == keys[-1] == numerics.LOWEST == np.iinfo(np.int32).min
+    assert keys.max() < numerics.HIGHEST == np.iinfo(np.int32).max
 
 
 def test_host_keys_are_the_keys_of_the_device():
