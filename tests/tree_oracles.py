@@ -183,9 +183,10 @@ class RankingOracle:
     def __init__(self, y, counts):
         self.y, self.counts = y, counts
         self.pairs = list(itertools.combinations(range(y.shape[1]), 2))
+        self.votes = np.array([[vote(row, a, b) for a, b in self.pairs] for row in y])
 
     def is_pure(self, rows):
-        signs = np.array([[vote(self.y[i], a, b) for a, b in self.pairs] for i in rows])
+        signs = self.votes[rows]
         return not ((signs > 0).any(0) & (signs < 0).any(0)).any()
 
     def counted(self, counts):
@@ -195,4 +196,10 @@ class RankingOracle:
         return self.score
 
     def copies(self, rows):
-        return [self.y[i] for i in rows for _ in range(self.counts[i])]
+        return [i for i in rows for _ in range(self.counts[i])]
+
+    def mean_tau(self, first, second, compared):
+        """Mean product of the votes of two rankings, over the ``compared`` and what both rank."""
+        one, other = self.votes[first], self.votes[second]
+        both = (np.abs(one) @ np.abs(other).T)[compared].sum()
+        return (one @ other.T)[compared].sum() / both if both else 0.0

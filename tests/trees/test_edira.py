@@ -19,7 +19,6 @@ from lrrf_jax.trees.growth import (
 from lrrf_jax.trees.nodes import Plan
 from lrrf_jax.trees.sorted_search import Runs, Side
 from tests import tree_oracles
-from tests.tree_oracles import vote
 from tests.trees.growing import (
     check,
     grow,
@@ -111,23 +110,17 @@ class EdiraOracle(tree_oracles.RankingOracle):
         return len(self.distinct(rows)) < 2
 
     def distinct(self, rows):
+        """Return [a row, copies] of each ranking that is there."""
         found = {}
-        for r in self.copies(rows):
-            key = tuple(np.nan_to_num(r, nan=-1))
-            found.setdefault(key, [r, 0])[1] += 1
+        for i in self.copies(rows):
+            key = tuple(np.nan_to_num(self.y[i], nan=-1))
+            found.setdefault(key, [i, 0])[1] += 1
         return list(found.values())
 
     def entropy(self, rows):
-        rankings, distinct = self.copies(rows), self.distinct(rows)
-        shannon = sum(n / len(rankings) * math.log(n / len(rankings)) for _, n in distinct)
-        products = [
-            vote(r, a, b) * vote(s, a, b)
-            for r, _ in distinct
-            for s in rankings
-            for a, b in self.pairs
-        ]
-        both = sum(product != 0 for product in products)
-        alike = (1 + (sum(products) / both if both else 0.0)) / 2
+        copies, distinct = self.copies(rows), self.distinct(rows)
+        shannon = sum(n / len(copies) * math.log(n / len(copies)) for _, n in distinct)
+        alike = (1 + self.mean_tau([i for i, _ in distinct], copies, slice(None))) / 2
         return shannon * math.log(max(alike, 1e-10))
 
     def score(self, rows):

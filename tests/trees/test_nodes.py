@@ -1,6 +1,7 @@
 """Which nodes of a level are open, and where their samples are, against plain loops."""
 
 import dataclasses
+import math
 
 import jax
 import jax.numpy as jnp
@@ -69,13 +70,14 @@ def configs(draw):
 def test_slots_of_all_kinds_lie_behind_each_other_in_whole_passes(case):
     config, n_trees, n_rows, n_drawn = case
     plan = make_plan(config, n_trees, n_rows, n_drawn)
-    assert plan.n_places >= max(2 * plan.n_slots, n_trees)
+    assert plan.n_places == max(2 * plan.n_slots, n_trees)
     numbers = level_nodes(config, n_rows, n_drawn)
+    least_copies = max(2, config.min_samples_split)
+    assert numbers[-1][0] == min(2 ** (config.max_depth - 1), max(1, n_rows // least_copies))
     if config.criterion.searches_sorted:
         assert plan.kinds == ()
         assert plan.n_slots == n_trees * numbers[0][0]
         return
-    assert (plan.occupancy is None) == (config.splitter == "best")
     first = 0
     most_rows = [kind.most_rows for kind in plan.kinds]
     assert most_rows == [0, *sorted(most_rows[1:], reverse=True)]
@@ -83,18 +85,57 @@ def test_slots_of_all_kinds_lie_behind_each_other_in_whole_passes(case):
         layout = kind.layout
         assert kind.first == first
         assert kind.n_slots == kind.n_passes * layout.n_blocks * layout.block_nodes
-        assert kind.n_slots >= n_trees * n_nodes
-        assert kind.n_slots - n_trees * n_nodes < layout.n_blocks * layout.block_nodes
-        assert layout.block_nodes & (layout.block_nodes - 1) == 0
+        assert 0 <= kind.n_slots - n_trees * n_nodes < layout.n_blocks * layout.block_nodes
         assert layout.n_bins == n_bins
-        cell = jnp.dtype(layout.dtype).itemsize
-        searched = layout.block_size * cell
-        assert layout.block_nodes == 1 or searched <= 4 * config.search_bytes
-        own = layout.size * cell + (kind.ranks.size if kind.ranks else 0)
-        assert layout.n_blocks == 1 or own <= config.histogram_bytes
         assert (kind.ranks is not None) == (kind.most_rows > 0)
         first += kind.n_slots
     assert plan.n_slots == first
+
+
+@given(configs())
+def test_blocks_and_passes_are_as_large_as_their_bytes_allow(case):
+    config, n_trees, n_rows, n_drawn = case
+    plan = make_plan(config, n_trees, n_rows, n_drawn)
+    vectors, best = config.criterion.adds_vectors, config.splitter == "best"
+    short = jnp.int16 if vectors else jnp.uint16
+    numbers = level_nodes(config, n_rows, n_drawn)
+    for kind, (n_nodes, _) in zip(plan.kinds, numbers, strict=False):  # none: a sorted search
+        layout = kind.layout
+        assert layout.dtype == (short if config.short_sums else jnp.int32)
+        cell = jnp.dtype(layout.dtype).itemsize
+        limit = config.search_bytes * (4 if vectors and best else 1)
+        searched = layout.block_size * cell
+        assert layout.block_nodes.bit_count() == 1
+        assert layout.block_nodes == 1 or searched <= limit
+        assert 2 * layout.block_nodes > n_trees * n_nodes or 2 * searched > limit
+        block = searched + (kind.ranks.block_size if kind.ranks else 0)
+        assert layout.n_blocks == 1 or layout.n_blocks * block <= config.histogram_bytes
+        # Fewer passes, of so many more blocks, would not fit.
+        assert kind.n_passes == 1 or (layout.n_blocks + 1) * block > config.histogram_bytes
+    room = [kind.layout.size for kind in plan.kinds], [k.ranks.size for k in plan.kinds if k.ranks]
+    if sum(map(sum, room)) < 2**18:  # or it takes long to make
+        assert [field.size for field in plan.scratch] == [max(sizes, default=0) for sizes in room]
+        assert plan.scratch.ranks.dtype == jnp.uint8
+        assert not plan.kinds or plan.scratch.sums.dtype == plan.kinds[0].layout.dtype
+
+
+@given(configs())
+def test_few_cuts_are_chosen_block_by_block_over_bins_only_where_samples_are_counted(case):
+    config, n_trees, n_rows, n_drawn = case
+    plan = make_plan(config, n_trees, n_rows, n_drawn)
+    if config.splitter == "best" or config.criterion.searches_sorted:
+        assert plan.occupancy is None
+        return
+    layout = plan.occupancy
+    assert (layout.n_stats, layout.n_candidates, layout.rows) == (1, 1, False)
+    assert layout.n_bins == (config.n_bins if config.splitter == "frequency" else 1)
+    assert layout.block_nodes.bit_count() == 1
+    assert layout.block_nodes <= 128
+    assert layout.n_blocks == math.ceil(plan.n_slots / layout.block_nodes)
+    limit = config.search_bytes // (4 * layout.n_bins)
+    assert layout.block_nodes <= max(1, limit)
+    assert 2 * layout.block_nodes > min(128, limit, plan.n_slots)
+    assert plan.kinds[0].layout.n_bins == config.n_cuts + 1 + config.has_missing
 
 
 @given(configs(), st.randoms(use_true_random=False))
@@ -141,7 +182,7 @@ def slots_by_loop(plan, places, drawn, stat, config):
 def test_places_that_may_be_split_open_slots_of_their_kind_in_order(criterion):
     rng = np.random.default_rng(6)
     compact = isinstance(criterion, Variance)
-    config = config_of(criterion, n_bins=128, max_depth=6, min_samples_split=3)
+    config = config_of(criterion, n_bins=128, max_depth=6, min_samples_split=5)
     n_rows = 128
     plan = make_plan(config, 2, n_rows, n_rows // 2)
     assert len(plan.kinds) == (3 if compact else 1)

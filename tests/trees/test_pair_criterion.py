@@ -15,7 +15,6 @@ from lrrf_jax.trees.criterion import ClassEntropy
 from lrrf_jax.trees.growth import Drawn, Nodes, Samples
 from lrrf_jax.trees.pair_criterion import Disagreement, MeanSimilarity, curve_shares, read_curve
 from tests import tree_oracles
-from tests.tree_oracles import vote
 from tests.trees.growing import (
     N_LABELS,
     check,
@@ -82,20 +81,14 @@ class DispersionOracle(tree_oracles.RankingOracle):
     impurity = "dispersion"
 
     def score(self, rows):
-        rankings = self.copies(rows)
-        if not rankings:
+        votes = self.votes[np.array(self.copies(rows), int)]
+        wins = np.zeros(N_LABELS, int)
+        for (a, b), total in zip(self.pairs, votes.sum(0), strict=True):
+            wins[a], wins[b] = wins[a] + total, wins[b] - total
+        ahead = [1 if wins[a] >= wins[b] else -1 for a, b in self.pairs]
+        known, reversed_ = np.abs(votes).sum(), (votes * ahead < 0).sum()
+        if known == 0:
             return 0.0
-        wins = [
-            sum(vote(r, a, b) for r in rankings for b in range(N_LABELS) if b != a)
-            for a in range(N_LABELS)
-        ]
-        order = sorted(range(N_LABELS), key=lambda a: (-wins[a], a))
-        known = reversed_ = 0
-        for r in rankings:
-            for place, a in enumerate(order):
-                for b in order[place + 1 :]:
-                    known += vote(r, a, b) != 0
-                    reversed_ += vote(r, a, b) < 0
         if self.impurity == "theta":
             reversed_ = max(reversed_, 0.5)
         if reversed_ == 0:
@@ -107,8 +100,8 @@ class DispersionOracle(tree_oracles.RankingOracle):
             at_middle = expected_distance(np.array(max(middle, 1e-12)), N_LABELS)
             low, high = (middle, high) if at_middle > distance else (low, middle)
         if self.impurity == "theta":
-            return len(rankings) * low
-        return -len(rankings) / (1 + low)
+            return len(votes) * low
+        return -len(votes) / (1 + low)
 
 
 class ThetaOracle(DispersionOracle):
@@ -118,22 +111,16 @@ class ThetaOracle(DispersionOracle):
 class SimilarityOracle(tree_oracles.RankingOracle):
     """Weight times mean tau of two different rankings, known pairs pooled."""
 
-    def mean_tau(self, rows):
-        rankings = self.copies(rows)
-        products = [
-            vote(r, a, b) * vote(s, a, b)
-            for r, s in itertools.permutations(rankings, 2)
-            for a, b in self.pairs
-        ]
-        both = sum(product != 0 for product in products)
-        return sum(products) / both if both else 0.0
+    def tau_of(self, rows):
+        copies = np.array(self.copies(rows), int)
+        return self.mean_tau(copies, copies, ~np.eye(len(copies), dtype=bool))
 
     def score(self, rows):
-        return self.counts[rows].sum() * self.mean_tau(rows)
+        return self.counts[rows].sum() * self.tau_of(rows)
 
     def accepts(self, rows, left, right):
         after = (self.score(left) + self.score(right)) / self.counts[rows].sum()
-        return 0.98 * (1 + after) > 1 + self.mean_tau(rows)
+        return 0.98 * (1 + after) > 1 + self.tau_of(rows)
 
 
 ORACLES = {
