@@ -73,7 +73,11 @@ FOCUS = {
         "part_lookup": "parts_sum",
     },
 }
-COMPILED = {"lrrf_jax/rankings/aggregation.py", "lrrf_jax/trees/numerics.py"}
+COMPILED = {
+    "lrrf_jax/rankings/aggregation.py",
+    "lrrf_jax/trees/numerics.py",
+    "lrrf_jax/trees/criterion.py",
+}
 PRELOADED = "numpy scipy.stats sklearn.base sklearn.metrics pandas polars pyarrow safetensors.numpy"
 PRELOADED += " jax jax.numpy hypothesis hypothesis.strategies pytest narwhals.stable.v1 filelock"
 SECONDS = 120  # a mutant that runs longer does not end

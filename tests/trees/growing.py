@@ -1,5 +1,7 @@
 """Growing small forests, of rankings too, and checking their nodes against all candidate splits."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -98,7 +100,11 @@ def level_arrays(rng, config, stat, sizes, weight=None):
 
 def search_level(search, config, plan, arrays):
     """Search a level made by hand; returns its splits, and the edges tried where they are few."""
+    return jax.tree.map(np.asarray, level_program(search, config, plan)(*arrays))
 
+
+@functools.cache
+def level_program(search, config, plan):
     @jax.jit
     def run(samples, drawn, exists, candidates, scratch):
         bins = candidate_bins(samples.bin_index, drawn.row, drawn.at, candidates.feature)
@@ -108,7 +114,7 @@ def search_level(search, config, plan, arrays):
         edges = choose_edges(level) if plan.occupancy else None
         return search(level)[0], edges
 
-    return jax.tree.map(np.asarray, run(*arrays))
+    return run
 
 
 def best_gains(config, arrays, score, counted, edges=None):

@@ -133,7 +133,8 @@ def test_a_node_whose_samples_agree_goes_on_to_the_next_stage(n_stages):
     stat[drawn.row[drawn.at == 5], 0] = -1  # none has a class
     padding = drawn.row[drawn.at == 3][:2]  # has no class either
     stat[padding], samples.weight[padding] = 0, 0
-    stat[drawn.row[(drawn.at == 0) & (drawn.copies > 0)][:2], 0] = 0, 1
+    few = drawn.row[(drawn.at == 0) & (drawn.copies > 0)]  # one of them is of the last class
+    stat[few, 0], stat[few[0], 0] = 0, 3
     known = np.where(samples.weight[:, None] > 0, stat, -1)[drawn.row]
     exists = np.arange(N_PLACES) != 6
     stage = np.zeros(N_PLACES, np.int32)
