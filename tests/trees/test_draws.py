@@ -1,16 +1,89 @@
+"""Random words, and what chance decides in a tree."""
+
 import dataclasses
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from lrrf_jax import RandomForestLabelRanker
 from lrrf_jax.trees import draws
 from lrrf_jax.trees.criterion import ClassEntropy
 from lrrf_jax.trees.growth import GrowthConfig
+from tests.trees.cases import sums_themselves
 from tests.trees.growing import KEY
 
-ZERO = jnp.int32(0)
-CONFIG = GrowthConfig(ClassEntropy(3), max_depth=4, n_candidates=3, n_features=7, n_bins=32)
+RANDOM_KEY = jax.random.key(20, impl="threefry2x32")
+
+
+NUMBERS = np.int32([0, 1, 2, 77, 2**31 - 1, -1])
+
+
+CONFIG = GrowthConfig(
+    ClassEntropy(3), sums_themselves, max_depth=4, n_candidates=3, n_features=7, n_bins=32
+)
+
+
+@pytest.fixture
+def partitionable():
+    before = jax.config.jax_threefry_partitionable
+    jax.config.update("jax_threefry_partitionable", True)
+    yield
+    jax.config.update("jax_threefry_partitionable", before)
+
+
+def test_the_published_vector_of_zeros_comes_out():
+    # Random123's known answer for threefry2x32, 20 rounds, key and counter all 0.
+    assert draws.derive_keys(np.zeros(2, np.uint32), np.int32([0])).tolist() == [
+        [0x6B200159, 0x99BA4EFE]
+    ]
+
+
+@pytest.mark.usefixtures("partitionable")
+def test_keys_are_those_that_jax_derives():
+    derived = draws.derive_keys(draws.key_of(RANDOM_KEY), NUMBERS)
+    expected = [jax.random.fold_in(RANDOM_KEY, number) for number in NUMBERS]
+    np.testing.assert_array_equal(derived, [jax.random.key_data(key) for key in expected])
+    for child in (0, 1):
+        of_each = draws.derive_keys(derived, np.full(len(NUMBERS), child))
+        children = [jax.random.key_data(jax.random.split(key)[child]) for key in expected]
+        np.testing.assert_array_equal(of_each, children)
+
+
+@pytest.mark.usefixtures("partitionable")
+@pytest.mark.parametrize("n_words", [1, 7, 1000])
+def test_words_and_floats_are_those_that_jax_draws(n_words):
+    keys = draws.derive_keys(draws.key_of(RANDOM_KEY), NUMBERS)
+    words = draws.random_words(jnp.asarray(keys), n_words)
+    typed = jax.random.wrap_key_data(keys, impl="threefry2x32")
+    expected = [jax.random.bits(key, (n_words,), jnp.uint32) for key in typed]
+    np.testing.assert_array_equal(words, expected)
+    expected = [jax.random.uniform(key, (n_words,)) for key in typed]
+    np.testing.assert_array_equal(draws.uniform_of(words), expected)
+
+
+def test_no_setting_of_jax_changes_a_forest():
+    rng = np.random.default_rng(0)
+    x, y = rng.random((60, 3)), np.argsort(rng.random((60, 3)), 1) + 1
+    forests = []
+    before = jax.config.jax_threefry_partitionable, jax.config.jax_default_prng_impl
+    try:
+        for partitionable, impl in ((True, "threefry2x32"), (False, "rbg")):
+            jax.config.update("jax_threefry_partitionable", partitionable)
+            jax.config.update("jax_default_prng_impl", impl)
+            ranker = RandomForestLabelRanker(n_estimators=3, max_depth=3, random_state=1)
+            forests.append(ranker.fit(x, y).forest_)
+    finally:
+        jax.config.update("jax_threefry_partitionable", before[0])
+        jax.config.update("jax_default_prng_impl", before[1])
+    for one, other in zip(*forests, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_keys_of_another_kind_are_refused():
+    with pytest.raises(ValueError, match="'threefry2x32', not 'rbg'"):
+        draws.key_of(jax.random.key(0, impl="rbg"))
 
 
 def _keys(n_trees, first=0):
@@ -39,16 +112,8 @@ def test_high_word_is_the_upper_half_of_the_product():
     np.testing.assert_array_equal(np.asarray(found), (a * b >> np.uint64(32)).astype(np.uint32))
 
 
-@pytest.mark.parametrize("n_rows", [1, 31, 32, 33, 200])
-def test_marks_before_each_place_are_counted_as_cumsum_counts_them(n_rows):
-    mark = np.random.default_rng(n_rows).integers(0, 2, (3, n_rows)).astype(np.int32)
-    mark[1], mark[2] = 1, 0
-    expected = np.cumsum(mark, axis=1) - mark
-    np.testing.assert_array_equal(draws._marks_before(jnp.asarray(mark), ZERO), expected)
-
-
 def test_candidates_are_distinct_and_each_feature_is_as_likely():
-    candidates = np.asarray(draws.draw_lottery(_keys(400), CONFIG).candidates)
+    candidates = np.asarray(draws.draw_candidates(_keys(400), CONFIG).feature)
     assert candidates.shape == (400, 15, 3)
     assert all(len(set(node)) == 3 for node in candidates.reshape(-1, 3))
     share = np.bincount(candidates.ravel(), minlength=7) / candidates[..., 0].size
@@ -58,14 +123,14 @@ def test_candidates_are_distinct_and_each_feature_is_as_likely():
 
 def test_all_features_are_candidates_in_order_where_none_is_left_out():
     config = dataclasses.replace(CONFIG, n_candidates=7)
-    candidates = np.asarray(draws.draw_lottery(_keys(2), config).candidates)
+    candidates = np.asarray(draws.draw_candidates(_keys(2), config).feature)
     np.testing.assert_array_equal(candidates, np.broadcast_to(np.arange(7), (2, 15, 7)))
 
 
 def test_thresholds_are_uniform_and_drawn_only_where_they_are_random():
-    assert draws.draw_lottery(_keys(2), CONFIG).uniform is None
+    assert draws.draw_candidates(_keys(2), CONFIG).uniform is None
     config = dataclasses.replace(CONFIG, splitter="random")
-    uniform = np.asarray(draws.draw_lottery(_keys(400), config).uniform)
+    uniform = np.asarray(draws.draw_candidates(_keys(400), config).uniform)
     assert uniform.shape == (400, 15, 3)
     assert uniform.min() >= 0
     assert uniform.max() < 1
@@ -78,7 +143,7 @@ def test_draws_of_a_tree_depend_on_its_number_alone():
         keys = _keys(2, first)
         own = draws.keys_of_trees(KEY, np.int32([first + 1]))
         for together, alone in zip(
-            draws.draw_lottery(keys, config), draws.draw_lottery(own, config), strict=True
+            draws.draw_candidates(keys, config), draws.draw_candidates(own, config), strict=True
         ):
             np.testing.assert_array_equal(together[1], alone[0])
         np.testing.assert_array_equal(
