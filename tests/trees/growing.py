@@ -12,7 +12,7 @@ from lrrf_jax.trees import blocks
 from lrrf_jax.trees.binning import candidate_bins
 from lrrf_jax.trees.draws import draw_candidates, keys_of_trees, row_counts
 from lrrf_jax.trees.forest import invariant_violation
-from lrrf_jax.trees.growth import Candidates, Draw, Drawn, Level, Samples, Scratch
+from lrrf_jax.trees.growth import Candidates, Drawn, Level, Samples, Scratch
 from lrrf_jax.trees.nodes import make_plan
 from lrrf_jax.trees.sorted_search import sort_samples
 from lrrf_jax.trees.thresholds import choose_edges
@@ -88,10 +88,10 @@ def level_arrays(rng, config, stat, sizes, weight=None):
     features = [rng.permutation(n_features)[: config.n_candidates] for _ in range(plan.n_slots)]
     candidates = Candidates(np.array(features, np.int32), None)
     exists = np.isin(np.arange(plan.n_slots), list(sizes))
-    draw = Draw(slot, np.arange(N_ROWS, dtype=np.int32), copies, copies * weight)
-    samples, draw, exists, candidates = jax.device_put((samples, draw, exists, candidates))
-    label = config.criterion.start(draw, samples)  # as if slots were trees
-    drawn = Drawn(draw.row, draw.tree, draw.copies, draw.weight, label)
+    nothing = np.zeros(0, np.int32)
+    drawn = Drawn(np.arange(N_ROWS, dtype=np.int32), slot, copies, copies * weight, nothing)
+    samples, drawn, exists, candidates = jax.device_put((samples, drawn, exists, candidates))
+    drawn = drawn._replace(label=config.criterion.start(drawn, samples))  # as if slots were trees
     scratch = Scratch(
         *(jnp.asarray(rng.integers(0, 99, room.size), room.dtype) for room in plan.scratch)
     )
@@ -111,7 +111,7 @@ def level_program(search, config, plan):
         sorts = config.criterion.searches_sorted
         order = sort_samples(samples, drawn.row, config) if sorts else None
         level = Level(config, plan, samples, drawn, exists, candidates, bins, order, scratch)
-        edges = choose_edges(level) if plan.occupancy else None
+        edges = None if config.splitter == "best" else choose_edges(level)
         return search(level)[0], edges
 
     return run

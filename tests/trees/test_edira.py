@@ -62,11 +62,8 @@ def compared(rows, classes, signs, weight):
 
 
 @pytest.mark.parametrize("masked", [False, True])
-@pytest.mark.parametrize(("width", "chunk"), [(64, 512), (2, 8), (3, 16)])
-def test_agreements_of_both_sides_and_of_slots_are_those_of_a_loop(
-    monkeypatch, masked, width, chunk
-):
-    monkeypatch.setattr(edira, "_MOST_WIDTH", width)
+@pytest.mark.parametrize("chunk", [512, 8, 16])
+def test_agreements_of_both_sides_and_of_slots_are_those_of_a_loop(monkeypatch, masked, chunk):
     monkeypatch.setattr(edira, "_CHUNK", chunk)
     slot, classes, signs, weight, value, group = signed_samples(chunk, masked)
     order = np.lexsort((value, slot)).astype(np.int32)
@@ -79,7 +76,7 @@ def test_agreements_of_both_sides_and_of_slots_are_those_of_a_loop(
 
     def both(samples, weight):
         drawn = Drawn(row, None, None, weight, None)
-        level = Level(None, Plan(1, N_SLOTS, (), None), samples, drawn, *unused, None)
+        level = Level(None, Plan(1, N_SLOTS, ()), samples, drawn, *unused, None)
         signs = criterion.prepare(level, slot, group)
         cells, cell = edira.cells_along(Runs(order, value[order], slot[order], None, None), N_SLOTS)
         sides = edira.agreements(signs, cells, first, last)
@@ -193,12 +190,11 @@ def test_missing_features_take_part_in_the_search_along_sorted_samples():
     assert n_split > 1
 
 
-def test_signs_summed_in_groups_chunks_and_16_bits_do_not_change_a_tree(monkeypatch):
+def test_signs_summed_in_chunks_do_not_change_a_tree(monkeypatch):
     x, y = ranking_table(8)
     samples, _, config = samples_of_rankings("edira", x, y, max_depth=2)
     reference = grow(samples, config)
-    monkeypatch.setattr(edira, "_MOST_WIDTH", 4)
     monkeypatch.setattr(edira, "_CHUNK", 16)
-    other = grow(samples, dataclasses.replace(config, short_sums=True))
+    other = grow(samples, dataclasses.replace(config, max_depth=2, search_bytes=1))
     assert (np.asarray(reference.gain) > 0).any()
     chex.assert_trees_all_equal(other, reference)

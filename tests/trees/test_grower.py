@@ -2,11 +2,9 @@
 
 import chex
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lrrf_jax.trees import grower
 from lrrf_jax.trees.criterion import ClassEntropy, SparseClassEntropy, Variance
 from lrrf_jax.trees.draws import keys_of_trees, row_counts
 from lrrf_jax.trees.forest import invariant_violation
@@ -143,21 +141,6 @@ def test_a_whole_weight_counts_as_copies(criterion):
         config = config_for(x, thresholds, criterion, bootstrap=False)
         forests.append(grow(samples, config, 2)[0])
     chex.assert_trees_all_equal(*forests)
-
-
-@pytest.mark.parametrize("n_trees", [1, 3])
-@pytest.mark.parametrize("depth", [1, 2, 5])
-def test_nodes_go_level_by_level_with_the_trees_side_by_side_and_back(n_trees, depth):
-    nodes = jnp.arange(n_trees * (2**depth - 1) * 2).reshape(n_trees, -1, 2)
-    levels = [
-        np.asarray(nodes[tree, 2**level - 1 + node])
-        for level in range(depth)
-        for tree in range(n_trees)
-        for node in range(2**level)
-    ]
-    found = grower._by_level(nodes)
-    np.testing.assert_array_equal(found, levels)
-    np.testing.assert_array_equal(grower._by_tree(found, n_trees), nodes)
 
 
 def test_constant_features_give_one_leaf():

@@ -1,7 +1,6 @@
 """Which nodes of a level are open, and where their samples are, against plain loops."""
 
 import dataclasses
-import math
 
 import jax
 import jax.numpy as jnp
@@ -117,25 +116,6 @@ def test_blocks_and_passes_are_as_large_as_their_bytes_allow(case):
         assert [field.size for field in plan.scratch] == [max(sizes, default=0) for sizes in room]
         assert plan.scratch.ranks.dtype == jnp.uint8
         assert not plan.kinds or plan.scratch.sums.dtype == plan.kinds[0].layout.dtype
-
-
-@given(configs())
-def test_few_cuts_are_chosen_block_by_block_over_bins_only_where_samples_are_counted(case):
-    config, n_trees, n_rows, n_drawn = case
-    plan = make_plan(config, n_trees, n_rows, n_drawn)
-    if config.splitter == "best" or config.criterion.searches_sorted:
-        assert plan.occupancy is None
-        return
-    layout = plan.occupancy
-    assert (layout.n_stats, layout.n_candidates, layout.rows) == (1, 1, False)
-    assert layout.n_bins == (config.n_bins if config.splitter == "frequency" else 1)
-    assert layout.block_nodes.bit_count() == 1
-    assert layout.block_nodes <= 128
-    assert layout.n_blocks == math.ceil(plan.n_slots / layout.block_nodes)
-    limit = config.search_bytes // (4 * layout.n_bins)
-    assert layout.block_nodes <= max(1, limit)
-    assert 2 * layout.block_nodes > min(128, limit, plan.n_slots)
-    assert plan.kinds[0].layout.n_bins == config.n_cuts + 1 + config.has_missing
 
 
 @given(configs(), st.randoms(use_true_random=False))

@@ -135,7 +135,7 @@ def test_compact_bins_of_nodes_of_few_rows_do_not_change_a_tree(
     missing, weighted, max_thresholds, changes
 ):
     samples, config = _grown(missing, weighted, max_thresholds)
-    all_bins = grow(samples, dataclasses.replace(config, compact_bins=()))
+    all_bins = grow(samples, dataclasses.replace(config, compacts_bins=False))
     config = dataclasses.replace(config, **changes)
     kinds = make_plan(config, 2, N_ROWS, N_ROWS).kinds
     # 31 thresholds make 32 bins, and that of missing values is one too many for 32.

@@ -18,7 +18,7 @@ from lrrf_jax.trees.criterion import (
 )
 from lrrf_jax.trees.growth import Candidates, Drawn, GrowthConfig, Level, Samples
 from lrrf_jax.trees.histogram import Layout, block_of, sum_samples
-from lrrf_jax.trees.nodes import Plan, n_parts, occupancy_layout
+from lrrf_jax.trees.nodes import Plan, n_parts
 from lrrf_jax.trees.thresholds import choose_edges, edge_at_quantile, edge_at_share, part_lookup
 from tests.strategies import N_BINS, fewer, histograms
 from tests.trees.cases import (
@@ -81,7 +81,7 @@ def level_of(seed, splitter, n_cuts, has_missing, search_bytes=2**17):
     samples, drawn, candidates = jax.device_put((samples, drawn, candidates))
     return Level(
         config=config,
-        plan=Plan(1, N_SLOTS, (), occupancy_layout(config, N_SLOTS, jnp.int32)),
+        plan=Plan(1, N_SLOTS, ()),
         samples=samples,
         drawn=drawn,
         exists=jnp.ones(N_SLOTS, bool),

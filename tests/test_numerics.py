@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lrrf_jax.trees import numerics
-from lrrf_jax.trees.numerics import (
+from lrrf_jax import _numerics as numerics
+from lrrf_jax._numerics import (
     float_key,
     float_key_on_host,
     log2_of,
