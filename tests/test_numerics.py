@@ -64,7 +64,7 @@ def test_keys_order_any_floats_as_numpy_does(values):
 def test_running_sums_of_values_and_of_rows_are_those_of_numpy(n_rows):
     rows = np.random.default_rng(n_rows).integers(-9, 10, (n_rows, 5)).astype(np.int32)
     wanted = rows.cumsum(0)
-    np.testing.assert_array_equal(jax.jit(running_sum)(rows), wanted)
+    np.testing.assert_array_equal(jax.jit(running_sum)(rows.T), wanted.T)
     np.testing.assert_array_equal(jax.jit(running_sum)(rows[:, 0]), wanted[:, 0])
 
 

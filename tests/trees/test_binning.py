@@ -11,7 +11,6 @@ from lrrf_jax.trees.binning import (
     bins_of_rows,
     candidate_bins,
     candidate_thresholds,
-    resolve_max_bins,
 )
 
 finite = st.floats(width=32, allow_nan=False, allow_infinity=False)
@@ -89,12 +88,6 @@ def test_all_missing_and_constant_columns_have_no_threshold_that_parts_numbers()
     assert thresholds[0, 0] == -np.inf
     assert (thresholds[0, 1:] == np.inf).all()
     assert (thresholds[1] == np.inf).all()
-
-
-def test_max_bins_means_thresholds():
-    assert resolve_max_bins("exact", 10) == 255
-    assert resolve_max_bins(7, 10) == 7
-    assert resolve_max_bins("auto", 100) <= resolve_max_bins("auto", 100_000) <= 255
 
 
 @given(columns, st.sampled_from([1, 2, 15, 255]))

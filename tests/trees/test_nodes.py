@@ -165,7 +165,7 @@ def test_places_that_may_be_split_open_slots_of_their_kind_in_order(criterion):
     config = config_of(criterion, n_bins=128, max_depth=6, min_samples_split=5)
     n_rows = 128
     plan = make_plan(config, 2, n_rows, n_rows // 2)
-    assert len(plan.kinds) == (3 if compact else 1)
+    assert len(plan.kinds) == (2 if compact else 1)
     # Two crowded places, many of a few samples, some of one; some samples rest at place 0.
     at = np.concatenate([[0] * 34, [5] * 36, rng.integers(6, 30, n_rows - 70)]).astype(np.int32)
     at = rng.permutation(at)

@@ -1,6 +1,7 @@
 """Criteria of votes on pairs, against loops over rankings."""
 
 import dataclasses
+import functools
 import itertools
 
 import chex
@@ -75,6 +76,17 @@ def test_half_a_contradiction_is_that_of_a_sample_of_mean_weight():
         assert score(np.array(weight)) == pytest.approx(alone * sum(weight) / 4, rel=1e-6)
 
 
+@functools.cache
+def theta_at(distance):
+    """Dispersion of which a distance is expected, by bisection."""
+    low, high = 0.0, 60.0
+    for _ in range(100):
+        middle = (low + high) / 2
+        at_middle = expected_distance(np.array(max(middle, 1e-12)), N_LABELS)
+        low, high = (middle, high) if at_middle > distance else (low, middle)
+    return low
+
+
 class DispersionOracle(tree_oracles.RankingOracle):
     """Minus weight / (1 + theta), theta by bisection on the expected distance."""
 
@@ -93,15 +105,8 @@ class DispersionOracle(tree_oracles.RankingOracle):
             reversed_ = max(reversed_, 0.5)
         if reversed_ == 0:
             return 0.0
-        distance = reversed_ / known * len(self.pairs)
-        low, high = 0.0, 60.0
-        for _ in range(100):
-            middle = (low + high) / 2
-            at_middle = expected_distance(np.array(max(middle, 1e-12)), N_LABELS)
-            low, high = (middle, high) if at_middle > distance else (low, middle)
-        if self.impurity == "theta":
-            return len(votes) * low
-        return -len(votes) / (1 + low)
+        theta = theta_at(reversed_ / known * len(self.pairs))
+        return len(votes) * (theta if self.impurity == "theta" else -1 / (1 + theta))
 
 
 class ThetaOracle(DispersionOracle):
