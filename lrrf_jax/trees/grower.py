@@ -8,14 +8,13 @@ depend on its company; but a pass over many short arrays costs what a pass over 
 All levels share one compiled body: a program for each would take long to compile.
 """
 
-import functools
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax import lax
 
-from lrrf_jax._typing import AnyArray, Array
+from lrrf_jax._typing import AnyArray, Array, jit
 from lrrf_jax._xla import COMPILER_OPTIONS, fusion_barrier, take
 from lrrf_jax.trees.binning import bins_of_rows, candidate_bins
 from lrrf_jax.trees.draws import TreeKeys, draw_candidates, draw_samples
@@ -46,8 +45,7 @@ class Trees(NamedTuple):
     n_slots: AnyArray  # int32 (), leaves that exist
 
 
-@functools.partial(jax.jit, static_argnames="config", compiler_options=COMPILER_OPTIONS)
-def grow_together(
+def grow_trees(
     keys: TreeKeys,
     exists: Array,  # bool (n_trees,), the others stay empty
     samples: Samples,
@@ -61,6 +59,9 @@ def grow_together(
     threshold = jnp.where(is_split, samples.thresholds[splits.feature, edge], jnp.inf)
     leaves = _fill_leaves(leaf, len(exists), samples, roots, config)
     return Trees(splits.feature, threshold, splits.missing_left, splits.gain, *leaves)
+
+
+grow_together = jit(grow_trees, static_argnames="config", compiler_options=COMPILER_OPTIONS)
 
 
 def _fill_leaves(

@@ -59,9 +59,10 @@ class Candidates(NamedTuple):
 
     def of(self, k: Array) -> "Candidates":
         """Take the k-th of each node; fields (n_nodes,)."""
-        return jax.tree.map(
+        own: Candidates = jax.tree.map(
             lambda field: lax.dynamic_index_in_dim(field, k, axis=1, keepdims=False), self
         )
+        return own
 
 
 class Drawn(NamedTuple):

@@ -256,7 +256,7 @@ def _entropies(
     drawn, weight = search.level.drawn, search.level.drawn.weight
     scale = 2.0**search.criterion.scale_bits
 
-    def steps(counts):
+    def steps(counts: Array) -> Array:
         return jnp.round(xlog2x(counts) * scale).astype(jnp.int32)
 
     rest = total - met
@@ -272,7 +272,7 @@ def _entropies(
     low_classes, all_classes, whole_classes = runs.sums(is_first)
     last_seen, _, _ = runs.sums(is_last)
 
-    def side(sum_f, n_classes, n_samples, weight):
+    def side(sum_f: Array, n_classes: Array, n_samples: Array, weight: Array) -> Side:
         score = sum_f.astype(jnp.float32) / scale - xlog2x(weight)
         return Side(score, n_classes, n_samples, weight)
 
