@@ -8,6 +8,7 @@ NaN has a bin of its own, the last.
 import functools
 from collections.abc import Callable
 
+import chex
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -84,6 +85,9 @@ def bin_features(
 
     Counting is several times faster than a binary search on every device.
     """
+    chex.assert_rank([features, thresholds], 2)
+    chex.assert_shape(features, (None, len(thresholds)))
+    chex.assert_type([features, thresholds], jnp.float32)
     n_bins = thresholds.shape[1] + 1
     keys = float_key(features).T
     steps = jnp.pad(

@@ -83,8 +83,7 @@ def _block_grower(
 
         def grow(numbers: NDArray) -> Trees:
             keys, exists = keys_of_trees(key, numbers[0]), numbers[0] >= 0
-            trees: Trees = jax.device_get(grow_together(keys, exists, samples, config))
-            return trees
+            return Trees(*jax.device_get(grow_together(keys, exists, samples, config)))
 
         return grow, lambda trees: jax.tree.map(lambda field: field[None], trees)
 
@@ -95,7 +94,7 @@ def _block_grower(
         numbers = numbers.reshape(-1)
         lots = keys_of_trees(key, numbers), numbers >= 0
         keys, exists = jax.tree.map(lambda field: _devices.split(field, line), lots)
-        trees: Trees = grow_on_mesh(keys, exists, samples, config, line=line)
+        trees = grow_on_mesh(keys, exists, samples, config, line=line)
         jax.block_until_ready(trees)
         return trees
 
@@ -115,17 +114,11 @@ def grow_on_mesh(
 
     def grow_share(keys: TreeKeys, exists: Array, samples: Samples) -> Trees:
         # Not the jitted one: with compiler options that cannot be called from another.
-        grown = grow_trees(keys, exists, samples, config)
-        trees: Trees = jax.tree.map(lambda field: field[None], grown)
-        return trees
+        return Trees(*(field[None] for field in grow_trees(keys, exists, samples, config)))
 
-    everywhere, spread = PartitionSpec(), PartitionSpec("trees")
+    spread, whole = PartitionSpec("trees"), PartitionSpec()
     return jax.shard_map(
-        grow_share,
-        mesh=line,
-        in_specs=(spread, spread, everywhere),
-        out_specs=spread,
-        check_vma=False,
+        grow_share, mesh=line, in_specs=(spread, spread, whole), out_specs=spread, check_vma=False
     )(keys, exists, samples)
 
 

@@ -10,6 +10,7 @@ All levels share one compiled body: a program for each would take long to compil
 
 from typing import NamedTuple
 
+import chex
 import jax
 import jax.numpy as jnp
 from jax import lax
@@ -52,6 +53,7 @@ def grow_trees(
     config: GrowthConfig,
 ) -> Trees:
     """Draw, grow and fill the trees of these keys, all at once."""
+    _check(keys, exists, samples, config)
     roots = draw_samples(keys.rows, exists, samples, config)
     splits, leaf = grow_splits(draw_candidates(keys, config), samples, roots, config)
     is_split = splits.edge < config.n_bins - 1
@@ -62,6 +64,16 @@ def grow_trees(
 
 
 grow_together = jit(grow_trees, static_argnames="config", compiler_options=COMPILER_OPTIONS)
+
+
+def _check(keys: TreeKeys, exists: Array, samples: Samples, config: GrowthConfig) -> None:
+    """Assert the shapes and types that are promised, as a program is traced."""
+    n_trees, n_rows, n_features = exists.size, samples.weight.size, config.n_features
+    chex.assert_shape([exists, *keys], [(n_trees,), *[(n_trees, 2)] * 3])
+    chex.assert_type([exists, *keys], [jnp.bool_, *[jnp.uint32] * 3])
+    of_rows = (n_rows, n_features), (n_rows, ...), (n_rows, None), (n_rows,)
+    chex.assert_shape([*samples], [*of_rows, (), (n_features, config.n_bins - 1)])
+    chex.assert_type([*samples], [jnp.uint8, *[jnp.int32] * 4, jnp.float32])
 
 
 def _fill_leaves(

@@ -106,12 +106,10 @@ def sum_samples(
             first = first + component * layout.n_lanes
         first, value = fusion_barrier(first, value.astype(layout.dtype))
 
-        def add_candidate(
-            k: Array, cells: Array, first: Array = first, value: Array = value
-        ) -> Array:
+        def add(k: Array, cells: Array, first: Array = first, value: Array = value) -> Array:
             return add_at(cells, bins(k) * layout.bin_size + (first + k), value)
 
-        cells = lax.fori_loop(jnp.int32(0), jnp.int32(layout.n_candidates), add_candidate, cells)
+        cells = lax.fori_loop(jnp.int32(0), jnp.int32(layout.n_candidates), add, cells)
     return cells.reshape(-1)
 
 

@@ -100,11 +100,9 @@ def parting_range(
 
     Where they share a bin, or there are none, the last is before the first.
     """
-    known = counts & (bin_ < config.n_bins - config.has_missing)
-    lowest = jnp.full(n_slots, config.n_bins - 1, jnp.int32)
-    lowest = lowest.at[slot].min(
-        jnp.where(known, bin_, config.n_bins - 1), mode="promise_in_bounds"
-    )
+    known, last = counts & (bin_ < config.n_bins - config.has_missing), config.n_bins - 1
+    lowest = jnp.full(n_slots, last, jnp.int32)
+    lowest = lowest.at[slot].min(jnp.where(known, bin_, last), mode="promise_in_bounds")
     highest = jnp.zeros(n_slots, jnp.int32)
     highest = highest.at[slot].max(jnp.where(known, bin_, 0), mode="promise_in_bounds")
     return lowest, highest - 1
