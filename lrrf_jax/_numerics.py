@@ -108,7 +108,7 @@ def sum_terms(
     total = jnp.zeros(shape, dtype)
     n_blocks = n_terms // _UNROLLED_TERMS if n_terms > 2 * _UNROLLED_TERMS else 0
 
-    def add_block(block, total):
+    def add_block(block: Array, total: Array) -> Array:
         for k in range(_UNROLLED_TERMS):
             total = total + term(block * _UNROLLED_TERMS + k)
         return total

@@ -38,7 +38,8 @@ def derive_keys(key: NDArray, number: NDArray) -> NDArray:  # uint32 (n, 2)
 def random_words(key: Array, n_words: int) -> Array:  # uint32 (n_keys, n_words)
     """Draw words 0 .. n_words - 1 of each key, uint32 (n_keys, 2)."""
     first, second = _hash(key[:, :1], key[:, 1:], jnp.arange(n_words, dtype=jnp.uint32))
-    return first ^ second
+    words: Array = first ^ second
+    return words
 
 
 def uniform_of(words: Array) -> Array:  # float32, 0 <= u < 1

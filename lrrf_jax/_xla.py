@@ -1,5 +1,7 @@
 """What XLA has to be told about these kernels, in one place."""
 
+from typing import overload
+
 import jax
 import jax.numpy as jnp
 from jax import lax
@@ -25,7 +27,11 @@ def add_at(table: Array, index: Array, values: Array) -> Array:
     return table.at[index].add(values, mode="promise_in_bounds", wrap_negative_indices=False)
 
 
-def fusion_barrier(*arrays: Array):
+@overload
+def fusion_barrier(array: Array, /) -> Array: ...
+@overload
+def fusion_barrier(first: Array, second: Array, /, *more: Array) -> tuple[Array, ...]: ...
+def fusion_barrier(*arrays: Array) -> Array | tuple[Array, ...]:
     """Return ``arrays`` unchanged, but as buffers that exist.
 
     XLA:CPU drops ``lax.optimization_barrier`` before it fuses, and then recomputes a chain of
@@ -36,14 +42,14 @@ def fusion_barrier(*arrays: Array):
     if arrays[0].size == 0:
         raise ValueError("fusion_barrier needs a cell in its first array")
 
-    def goes_on(state):
+    def goes_on(state: tuple[Array, tuple[Array, ...]]) -> Array:
         step, values = state
         first = lax.slice(values[0], (0,) * values[0].ndim, (1,) * values[0].ndim).reshape(())
         if first.dtype == jnp.float32:
             first = lax.bitcast_convert_type(first, jnp.int32)
         return step < jnp.minimum(first.astype(jnp.int32), 0)
 
-    def change(state):
+    def change(state: tuple[Array, tuple[Array, ...]]) -> tuple[Array, tuple[Array, ...]]:
         step, values = state
         return step + 1, jax.tree.map(lambda value: value + jnp.ones((), value.dtype), values)
 
@@ -61,5 +67,5 @@ def bucket_size(size: int, per_octave: int = 8, least: int = 64) -> int:
     """
     if size <= least:
         return least
-    step = max(1, 2 ** (size - 1).bit_length() // (2 * per_octave))
+    step = max(1, (1 << (size - 1).bit_length()) // (2 * per_octave))
     return -(-size // step) * step

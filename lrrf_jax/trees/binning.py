@@ -8,13 +8,13 @@ NaN has a bin of its own, the last.
 import functools
 from collections.abc import Callable
 
-import jax
+import chex
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
 from lrrf_jax._numerics import HIGHEST, float_key
-from lrrf_jax._typing import Array, NDArray
+from lrrf_jax._typing import Array, NDArray, jit
 from lrrf_jax._xla import COMPILER_OPTIONS, fusion_barrier, take
 
 MAX_THRESHOLDS = 255  # bins fit in uint8
@@ -76,7 +76,7 @@ def _column_thresholds(column: NDArray, max_thresholds: int) -> NDArray:
     return np.concatenate([head, np.where(middle > lower, middle, upper)])
 
 
-@functools.partial(jax.jit, compiler_options=COMPILER_OPTIONS)
+@functools.partial(jit, compiler_options=COMPILER_OPTIONS)
 def bin_features(
     features: Array,  # float32 (n_samples, n_features)
     thresholds: Array,  # float32 (n_features, n_bins - 1)
@@ -85,6 +85,9 @@ def bin_features(
 
     Counting is several times faster than a binary search on every device.
     """
+    chex.assert_rank([features, thresholds], 2)
+    chex.assert_shape(features, (None, len(thresholds)))
+    chex.assert_type([features, thresholds], jnp.float32)
     n_bins = thresholds.shape[1] + 1
     keys = float_key(features).T
     steps = jnp.pad(
@@ -95,7 +98,8 @@ def bin_features(
     # The padding of `thresholds` itself: no value may be counted as at or above it.
     steps = jnp.where(steps >= float_key(jnp.float32(jnp.inf)), jnp.int32(HIGHEST), steps)
 
-    def count(total, some):  # some: int32 (_THRESHOLDS_PER_STEP, n_features)
+    # some: int32 (_THRESHOLDS_PER_STEP, n_features)
+    def count(total: Array, some: Array) -> tuple[Array, None]:
         for step in range(_THRESHOLDS_PER_STEP):
             total = total + (keys >= some[step][:, None]).astype(jnp.int32)
         return total, None

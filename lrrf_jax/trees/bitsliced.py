@@ -46,7 +46,7 @@ def _preorder(depth: int) -> NDArray:
 
 def packed_words(n_trees: int, leaf_value: NDArray) -> int:
     """Words for the values of a leaf, so many a word that sums over the trees do not overflow."""
-    n_outputs = leaf_value.shape[1]
+    n_outputs: int = leaf_value.shape[1]
     if leaf_value.min() < 0:
         return n_outputs
     bits = max(1, (n_trees * int(leaf_value.max())).bit_length())
@@ -61,7 +61,8 @@ def _pack(
     padding = n_words * per_word - values.shape[1]
     parts = np.pad(values, ((0, 0), (0, padding))).astype(np.uint32).reshape(-1, n_words, per_word)
     shift = np.arange(per_word, dtype=np.uint32) * np.uint32(bits)
-    return np.bitwise_or.reduce(parts << shift, axis=2)
+    words: NDArray = np.bitwise_or.reduce(parts << shift, axis=2)
+    return words
 
 
 def _values_per_word(n_outputs: int, n_words: int) -> tuple[int, int]:
@@ -159,11 +160,11 @@ def sum_leaves_sliced(
     planes = _answer_planes(forest, features)
     n_words = forest.leaf_words.shape[-1]
 
-    def add_trees(total, trees):
+    def add_trees(total: Array, trees: tuple[Array, Array]) -> tuple[Array, None]:
         questions, words = trees  # int32 (n, n_nodes), uint32 (n, 2**depth, n_words), n at a step
         path = _select_paths(fusion_barrier(take(planes, questions)))
-        path = fusion_barrier(*path) if len(path) > 1 else path
-        leaves = fusion_barrier(_leaf_numbers(list(path)))
+        path = list(fusion_barrier(*path)) if len(path) > 1 else path
+        leaves = fusion_barrier(_leaf_numbers(path))
         for leaf, word in zip(leaves, words, strict=True):  # one loop over the rows
             total = total + take(word, leaf.astype(jnp.int32))
         return total, None

@@ -9,7 +9,7 @@ import dataclasses
 import functools
 import math
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import numpy as np
@@ -17,11 +17,11 @@ from jax.sharding import Mesh, PartitionSpec
 
 from lrrf_jax import _devices
 from lrrf_jax._jax_settings import our_settings
-from lrrf_jax._typing import AnyArray, Array, NDArray
+from lrrf_jax._typing import AnyArray, Array, NDArray, jit
 from lrrf_jax._xla import COMPILER_OPTIONS
 from lrrf_jax.trees.draws import TreeKeys, drawn_capacity, keys_of_trees
 from lrrf_jax.trees.forest import Forest, grown_depth, node_levels, with_depth
-from lrrf_jax.trees.grower import Trees, grow_together
+from lrrf_jax.trees.grower import Trees, grow_together, grow_trees
 from lrrf_jax.trees.growth import GrowthConfig, Samples
 from lrrf_jax.trees.nodes import level_nodes
 
@@ -81,30 +81,27 @@ def _block_grower(
     if len(devices) == 1:
         samples = jax.device_put(samples, devices[0])
 
-        def grow(numbers):
+        def grow(numbers: NDArray) -> Trees:
             keys, exists = keys_of_trees(key, numbers[0]), numbers[0] >= 0
-            return jax.device_get(grow_together(keys, exists, samples, config))
+            return Trees(*jax.device_get(grow_together(keys, exists, samples, config)))
 
         return grow, lambda trees: jax.tree.map(lambda field: field[None], trees)
 
     line = _devices.line_up(devices, "trees")
     samples = _devices.replicate(samples, line)
 
-    def start(numbers):
+    def start(numbers: NDArray) -> Trees:
         numbers = numbers.reshape(-1)
         lots = keys_of_trees(key, numbers), numbers >= 0
         keys, exists = jax.tree.map(lambda field: _devices.split(field, line), lots)
         trees = grow_on_mesh(keys, exists, samples, config, line=line)
-        return jax.block_until_ready(trees)
+        jax.block_until_ready(trees)
+        return trees
 
     return start, lambda trees: _devices.fetch(trees, line)
 
 
-@functools.partial(
-    jax.jit,
-    static_argnames=("config", "line"),
-    compiler_options=COMPILER_OPTIONS,
-)
+@functools.partial(jit, static_argnames=("config", "line"), compiler_options=COMPILER_OPTIONS)
 def grow_on_mesh(
     keys: TreeKeys,  # (n_devices * n_trees,), spread over the mesh
     exists: Array,  # bool (n_devices * n_trees,), spread over the mesh
@@ -115,18 +112,13 @@ def grow_on_mesh(
 ) -> Trees:  # fields (n_devices, ...)
     """Let each device grow its share of the trees: one program, in which nothing is exchanged."""
 
-    def grow_share(keys, exists, samples):
-        # The function itself: a jitted one with compiler options cannot be called from another.
-        trees = grow_together.__wrapped__(keys, exists, samples, config)
-        return jax.tree.map(lambda field: field[None], trees)
+    def grow_share(keys: TreeKeys, exists: Array, samples: Samples) -> Trees:
+        # Not the jitted one: with compiler options that cannot be called from another.
+        return Trees(*(field[None] for field in grow_trees(keys, exists, samples, config)))
 
-    everywhere, spread = PartitionSpec(), PartitionSpec("trees")
+    spread, whole = PartitionSpec("trees"), PartitionSpec()
     return jax.shard_map(
-        grow_share,
-        mesh=line,
-        in_specs=(spread, spread, everywhere),
-        out_specs=spread,
-        check_vma=False,
+        grow_share, mesh=line, in_specs=(spread, spread, whole), out_specs=spread, check_vma=False
     )(keys, exists, samples)
 
 
@@ -152,7 +144,7 @@ def _without_padding(
 
 def _tree_bytes(samples: Samples, config: GrowthConfig) -> int:
     """Estimate the memory for a tree in work: its histograms, and what goes with each row."""
-    n_stats = getattr(config.criterion, "n_stats", 1)
+    n_stats: int = getattr(config.criterion, "n_stats", 1)
     n_drawn = drawn_capacity(samples.weight.shape[0], config.bootstrap)
     kinds = level_nodes(config, samples.weight.shape[0], n_drawn)
     lanes = [(n_nodes * config.n_candidates, n_bins) for n_nodes, n_bins in kinds]
@@ -160,7 +152,7 @@ def _tree_bytes(samples: Samples, config: GrowthConfig) -> int:
     ranks = config.n_bins * max((n_lanes for n_lanes, _ in lanes[1:]), default=0)
     # As XLA:CPU says of programs for 200,000 rows, to within a half: two copies of the
     # statistics, places, nodes, keys.
-    n_columns = math.prod(samples.stat.shape[1:]) + samples.leaf_stat.shape[1]
+    n_columns: int = math.prod(samples.stat.shape[1:]) + samples.leaf_stat.shape[1]
     tables = min(histograms + ranks, config.histogram_bytes)
     if config.splitter == "frequency":
         # Samples are counted by bin in the same room.
@@ -179,13 +171,15 @@ def _trees_at_once(samples: Samples, config: GrowthConfig, n_trees: int) -> int:
     return min(enough, 1 << (most.bit_length() - 1))
 
 
-def _in_threads(start, blocks, n_threads: int) -> Iterator[Any]:
+def _in_threads(
+    start: Callable[[NDArray], Trees], blocks: list[NDArray], n_threads: int
+) -> Iterator[Trees]:
     yield start(blocks[0])  # alone, so that the program is compiled once
     if n_threads == 1:
         yield from map(start, blocks[1:])
         return
 
-    def start_there(block):
+    def start_there(block: NDArray) -> Trees:
         with our_settings():  # which threads do not inherit
             return start(block)
 

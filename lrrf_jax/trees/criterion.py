@@ -97,7 +97,8 @@ class HistogramCriterion(Criterion):
 def _at(sums: Array, index: int | Array) -> Array:
     if isinstance(index, int):
         return sums[..., index, :]
-    return lax.dynamic_index_in_dim(sums, index, axis=sums.ndim - 2, keepdims=False)
+    row: Array = lax.dynamic_index_in_dim(sums, index, axis=sums.ndim - 2, keepdims=False)
+    return row
 
 
 # ------------------------------------------------------------------------------------- classes
@@ -133,7 +134,7 @@ class ClassEntropy(HistogramCriterion):
         """Count samples; move each node on to the first stage in which its samples differ."""
         n_places, n_columns = len(places.stage), self.n_classes + 1
 
-        def count_classes(label):
+        def count_classes(label: Array) -> tuple[Array, Array]:
             # One look at each sample tells both: samples without a class have a column too.
             cell = drawn.at * n_columns + label
             sums = add_at(jnp.zeros(n_places * n_columns, jnp.int32), cell, drawn.copies)
@@ -145,10 +146,10 @@ class ClassEntropy(HistogramCriterion):
         if self.n_stages == 1:
             return count, pure, places, drawn
 
-        def moving(pure, stage):
+        def moving(pure: Array, stage: Array) -> Array:
             return pure & places.exists & (stage < self.n_stages - 1)
 
-        def step(state):
+        def step(state: tuple[Array, Array, Array, Array]) -> tuple[Array, Array, Array, Array]:
             _, pure, stage, _ = state
             stage = stage + moving(pure, stage).astype(jnp.int32)
             label = self._class_in_stage(drawn.row, take(stage, drawn.at), samples)
@@ -359,7 +360,7 @@ class Variance(VectorCriterion):
     def score(self, sums: Array) -> Array:
         """Sum of (sum of values)^2 / observations."""
 
-        def term(k):
+        def term(k: int | Array) -> Array:
             value = self.at(sums, k).astype(jnp.float32)
             if self.masked:
                 observed = jnp.maximum(self.at(sums, self.n_values + k), 1).astype(jnp.float32)

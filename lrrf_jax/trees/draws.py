@@ -63,7 +63,7 @@ def _high_word(a: Array, b: Array) -> Array:  # uint32
 
     One random word per draw. No row is favoured by more than n_samples / 2**32.
     """
-    half = jnp.uint32(0xFFFF)
+    half: Array = jnp.uint32(0xFFFF)
     a_low, a_high, b_low, b_high = a & half, a >> 16, b & half, b >> 16
     cross = a_high * b_low + (a_low * b_low >> 16)
     return a_high * b_high + (cross >> 16) + ((a_low * b_high + (cross & half)) >> 16)
@@ -128,11 +128,12 @@ def choose_features(
     """
     n_candidates = len(words)
 
-    def draw(k, chosen):
+    def draw(k: Array, chosen: Array) -> Array:
         last = n_features - n_candidates + k
         drawn = (words[k] % (last + 1).astype(jnp.uint32)).astype(jnp.int32)
         drawn = jnp.where((chosen == drawn).any(0), last, drawn)
         return chosen.at[k].set(drawn)
 
-    nothing = jnp.full(words.shape, -1, jnp.int32)
-    return lax.fori_loop(jnp.int32(0), jnp.int32(n_candidates), draw, nothing).T
+    chosen: Array = jnp.full(words.shape, -1, jnp.int32)
+    chosen = lax.fori_loop(jnp.int32(0), jnp.int32(n_candidates), draw, chosen)
+    return chosen.T

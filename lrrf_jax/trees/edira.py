@@ -23,6 +23,7 @@ from lrrf_jax.trees.sorted_search import Runs, Side, Sides
 _CHUNK = 128  # cells worked on at a time: what stays in a core's cache
 _TABLED_CLASSES = 32
 _LN2 = math.log(2.0)
+_Carry = tuple[tuple[Array, ...], tuple[Array, ...]]  # sums over signs; of the last cell
 
 
 class Signs(NamedTuple):
@@ -96,7 +97,7 @@ class SimilarityEntropy(SparseClassEntropy):
         """Fayyad and Irani's test: whether the gain pays for the description of the split."""
         number = jnp.maximum(whole.n_samples.astype(jnp.float32), 1.0)
 
-        def times_classes(side):
+        def times_classes(side: Side) -> Array:
             entropy = -side.score / jnp.maximum(side.weight.astype(jnp.float32), 1.0)
             return product(side.n_classes.astype(jnp.float32), entropy)
 
@@ -149,10 +150,12 @@ def sum_signs(
 def _add_columns(columns: Array, totals: Array) -> Array:
     """Add float32 (n_columns, n) to (n,), one after another: the sum rounds in one way only."""
 
-    def add(k, totals):
-        return totals + lax.dynamic_index_in_dim(columns, k, keepdims=False)
+    def add(k: Array, totals: Array) -> Array:
+        column: Array = lax.dynamic_index_in_dim(columns, k, keepdims=False)
+        return totals + column
 
-    return lax.fori_loop(jnp.int32(0), jnp.int32(len(columns)), add, totals)
+    totals = lax.fori_loop(jnp.int32(0), jnp.int32(len(columns)), add, totals)
+    return totals
 
 
 def cells_along(runs: Runs, n_slots: int) -> tuple[Cells, Array]:
@@ -195,7 +198,7 @@ def agreements(
         nothing = jnp.zeros((n_room, n_signs), jnp.int32)
         tables = [add_at(nothing, cells.of_sample, rows * mark[:, None]) for mark in marks]
 
-        def add_chunk(chunk, carry):
+        def add_chunk(chunk: Array, carry: _Carry) -> _Carry:
             totals, before = carry
             start = chunk * _CHUNK
 
@@ -205,11 +208,11 @@ def agreements(
             slot, ended = part_of(cells.slot), part_of(cells.ended)
             # What the slot before holds is taken away, so that sums start anew.
             taken = take(classes, ended), take(sums, ended)
-            low = [
+            running = [
                 jnp.cumsum(fusion_barrier(part_of(table) - away), axis=0) + last
                 for table, away, last in zip(tables, (taken[0], *taken), before, strict=True)
             ]
-            low = fusion_barrier(*low)
+            low = fusion_barrier(*running)
             high = take(classes, slot) - low[1], take(sums, slot) - low[2]
             new = []
             for total, (a, b) in zip(totals, ((low[0], low[2]), high), strict=True):
@@ -220,6 +223,8 @@ def agreements(
 
         totals = (jnp.zeros(n_room, jnp.float32),) * 2
         before = (jnp.zeros(n_signs, jnp.int32),) * 3
-        return lax.fori_loop(jnp.int32(0), n_chunks, add_chunk, (totals, before))[0]
+        (low, high), _ = lax.fori_loop(jnp.int32(0), n_chunks, add_chunk, (totals, before))
+        return low, high
 
-    return lax.map(compare, (signs.of_sample, signs.of_classes, signs.of_samples))
+    low, high = lax.map(compare, (signs.of_sample, signs.of_classes, signs.of_samples))
+    return low, high

@@ -30,17 +30,17 @@ class Forest(NamedTuple):
     @property
     def n_trees(self) -> int:
         """Number of trees."""
-        return self.feature.shape[0]
+        return int(self.feature.shape[0])
 
     @property
     def depth(self) -> int:
         """Tests on the longest path."""
-        return self.leaf_slot.shape[1].bit_length() - 1
+        return int(self.leaf_slot.shape[1]).bit_length() - 1
 
     @property
     def n_outputs(self) -> int:
         """Integers in a leaf."""
-        return self.leaf_value.shape[1]
+        return int(self.leaf_value.shape[1])
 
 
 def invariant_violation(forest: Forest, n_features: int) -> str | None:

@@ -8,14 +8,14 @@ depend on its company; but a pass over many short arrays costs what a pass over 
 All levels share one compiled body: a program for each would take long to compile.
 """
 
-import functools
 from typing import NamedTuple
 
+import chex
 import jax
 import jax.numpy as jnp
 from jax import lax
 
-from lrrf_jax._typing import AnyArray, Array
+from lrrf_jax._typing import AnyArray, Array, jit
 from lrrf_jax._xla import COMPILER_OPTIONS, fusion_barrier, take
 from lrrf_jax.trees.binning import bins_of_rows, candidate_bins
 from lrrf_jax.trees.draws import TreeKeys, draw_candidates, draw_samples
@@ -46,14 +46,14 @@ class Trees(NamedTuple):
     n_slots: AnyArray  # int32 (), leaves that exist
 
 
-@functools.partial(jax.jit, static_argnames="config", compiler_options=COMPILER_OPTIONS)
-def grow_together(
+def grow_trees(
     keys: TreeKeys,
     exists: Array,  # bool (n_trees,), the others stay empty
     samples: Samples,
     config: GrowthConfig,
 ) -> Trees:
     """Draw, grow and fill the trees of these keys, all at once."""
+    _check(keys, exists, samples, config)
     roots = draw_samples(keys.rows, exists, samples, config)
     splits, leaf = grow_splits(draw_candidates(keys, config), samples, roots, config)
     is_split = splits.edge < config.n_bins - 1
@@ -61,6 +61,19 @@ def grow_together(
     threshold = jnp.where(is_split, samples.thresholds[splits.feature, edge], jnp.inf)
     leaves = _fill_leaves(leaf, len(exists), samples, roots, config)
     return Trees(splits.feature, threshold, splits.missing_left, splits.gain, *leaves)
+
+
+grow_together = jit(grow_trees, static_argnames="config", compiler_options=COMPILER_OPTIONS)
+
+
+def _check(keys: TreeKeys, exists: Array, samples: Samples, config: GrowthConfig) -> None:
+    """Assert the shapes and types that are promised, as a program is traced."""
+    n_trees, n_rows, n_features = exists.size, samples.weight.size, config.n_features
+    chex.assert_shape([exists, *keys], [(n_trees,), *[(n_trees, 2)] * 3])
+    chex.assert_type([exists, *keys], [jnp.bool_, *[jnp.uint32] * 3])
+    of_rows = (n_rows, n_features), (n_rows, ...), (n_rows, None), (n_rows,)
+    chex.assert_shape([*samples], [*of_rows, (), (n_features, config.n_bins - 1)])
+    chex.assert_type([*samples], [jnp.uint8, *[jnp.int32] * 4, jnp.float32])
 
 
 def _fill_leaves(

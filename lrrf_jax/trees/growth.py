@@ -43,7 +43,7 @@ class GrowthConfig:
 class Samples(NamedTuple):
     """The training table as growth sees it."""
 
-    bin_index: AnyArray  # of each feature of each sample, see `binning.pack_bins`
+    bin_index: AnyArray  # uint8 (n_samples, n_features), see `binning.bin_features`
     stat: AnyArray  # int32 (n_samples, ...), what the criterion sums
     leaf_stat: AnyArray  # int32 (n_samples, n_leaf_stats), what the leaves sum
     weight: AnyArray  # int32 (n_samples,), 0 for padding rows
@@ -59,9 +59,10 @@ class Candidates(NamedTuple):
 
     def of(self, k: Array) -> "Candidates":
         """Take the k-th of each node; fields (n_nodes,)."""
-        return jax.tree.map(
+        own: Candidates = jax.tree.map(
             lambda field: lax.dynamic_index_in_dim(field, k, axis=1, keepdims=False), self
         )
+        return own
 
 
 class Drawn(NamedTuple):

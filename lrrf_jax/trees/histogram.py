@@ -84,10 +84,11 @@ def clear_blocks(table: Array, n_blocks: Array, layout: Layout) -> Array:
     """Set the first blocks of a table to 0: at upper levels far less work than all of it."""
     nothing = jnp.zeros(layout.block_size, layout.dtype)
 
-    def clear(block, table):
+    def clear(block: Array, table: Array) -> Array:
         return lax.dynamic_update_slice_in_dim(table, nothing, block * layout.block_size, 0)
 
-    return lax.fori_loop(jnp.int32(0), n_blocks, clear, table)
+    cleared: Array = lax.fori_loop(jnp.int32(0), n_blocks, clear, table)
+    return cleared
 
 
 def sum_samples(
@@ -105,10 +106,10 @@ def sum_samples(
             first = first + component * layout.n_lanes
         first, value = fusion_barrier(first, value.astype(layout.dtype))
 
-        def add_candidate(k, cells, first=first, value=value):
+        def add(k: Array, cells: Array, first: Array = first, value: Array = value) -> Array:
             return add_at(cells, bins(k) * layout.bin_size + (first + k), value)
 
-        cells = lax.fori_loop(jnp.int32(0), jnp.int32(layout.n_candidates), add_candidate, cells)
+        cells = lax.fori_loop(jnp.int32(0), jnp.int32(layout.n_candidates), add, cells)
     return cells.reshape(-1)
 
 
@@ -126,7 +127,7 @@ def rank_bins(
 ) -> Array:  # uint8 (layout.size,)
     """Rank the bins of every lane."""
 
-    def rank_block(block, table):
+    def rank_block(block: Array, table: Array) -> Array:
         occupied = jnp.minimum(block_of(table, block, layout), 1)
         ranks, _ = running_sums(occupied.at[0].set(0))
         if missing_rank is not None:
@@ -134,7 +135,8 @@ def rank_bins(
         start = block * layout.block_size
         return lax.dynamic_update_slice_in_dim(table, ranks.reshape(-1), start, 0)
 
-    return lax.fori_loop(jnp.int32(0), n_blocks, rank_block, table)
+    ranked: Array = lax.fori_loop(jnp.int32(0), n_blocks, rank_block, table)
+    return ranked
 
 
 def rank_lookup(

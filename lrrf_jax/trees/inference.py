@@ -37,12 +37,13 @@ def make_ready(forest: Forest) -> ReadyForest:
         leaf_value=np.pad(value, ((0, n_slots - len(value)), (0, 0))),
         sliced=bitsliced.slice_forest(forest) if worth_it else None,
     )
-    return jax.device_put(ready)
+    on_device: ReadyForest = jax.device_put(ready)
+    return on_device
 
 
 def forest_depth(forest: Forest | ReadyForest) -> int:
     """Return the number of tests on the longest path."""
-    return forest.leaf_slot.shape[1].bit_length() - 1
+    return int(forest.leaf_slot.shape[1]).bit_length() - 1
 
 
 def sum_over_trees(

@@ -80,7 +80,7 @@ class Disagreement(VectorCriterion):
         pairs = list(itertools.combinations(range(self.n_items), 2))
         first, second = (jnp.asarray(items, jnp.int32) for items in zip(*pairs, strict=True))
 
-        def agreeing(k):  # votes for the node's order, less those against it
+        def agreeing(k: int | Array) -> Array:  # votes for the node's order, less those against it
             a, b = pairs[k] if isinstance(k, int) else (first[k], second[k])
             in_order = self.item_wins(sums, a) >= self.item_wins(sums, b)
             votes = self.at(sums, k)
@@ -131,14 +131,14 @@ class MeanSimilarity(VectorCriterion):
         weight = self.weight(sums).astype(jnp.float32)
         one = self.mean_weight(sums)
 
-        def square(k):
+        def square(k: int | Array) -> Array:
             votes = self.at(sums, k).astype(jnp.float32)
             return product(votes, votes)
 
-        def seen(k):
+        def seen(k: int | Array) -> Array:
             return self.at(sums, self.n_pairs + k).astype(jnp.float32)
 
-        def both_seen(k):
+        def both_seen(k: int | Array) -> Array:
             return product(seen(k), jnp.maximum(seen(k) - one, 0.0))
 
         # Each ordered pair of samples agrees or not on each pair of items: S^2 = agreements less

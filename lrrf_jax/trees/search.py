@@ -94,11 +94,12 @@ def _search_kind(
                 candidates=jax.tree.map(own, level.candidates),
                 edges=None if edges is None else own(edges, axis=2),
             )
-            return jax.tree.map(
+            splits = jax.tree.map(
                 lambda whole, part: lax.dynamic_update_slice_in_dim(whole, part, start, 0),
                 splits,
                 _search_block(nodes, level.config),
             )
+            return splits
 
         splits = lax.fori_loop(jnp.int32(0), n_here, search_block, found.splits)
         return _Found(splits, tables)
@@ -106,7 +107,8 @@ def _search_kind(
     if single:
         return search_pass(jnp.int32(0), found)
     used_passes = (used_blocks + layout.n_blocks - 1) // layout.n_blocks
-    return lax.fori_loop(jnp.int32(0), used_passes, search_pass, found)
+    found = lax.fori_loop(jnp.int32(0), used_passes, search_pass, found)
+    return found
 
 
 def _in_pass(drawn: Drawn, first_slot: Array, layout: Layout) -> Drawn:

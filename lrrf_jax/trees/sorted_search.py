@@ -51,11 +51,9 @@ def sort_samples(samples: Samples, row: Array, config: GrowthConfig) -> FeatureO
         return jnp.stack(places), jnp.stack(orders)
 
     features = jnp.arange(config.n_features, dtype=jnp.int32)
-    place, sample = lax.map(sort_feature, features)  # (n_features, n_sides, n_drawn)
+    orders = lax.map(sort_feature, features)  # (n_features, n_sides, n_drawn) each
     n_sides = 1 + config.has_missing
-    return FeatureOrder(
-        place.swapaxes(0, 1).reshape(n_sides, -1), sample.swapaxes(0, 1).reshape(n_sides, -1)
-    )
+    return FeatureOrder(*(order.swapaxes(0, 1).reshape(n_sides, -1) for order in orders))
 
 
 def _bin_on_side(bin_: Array, side: int, config: GrowthConfig) -> Array:
@@ -201,15 +199,13 @@ def _search_side(
     low, high, whole = sides.low, sides.high, sides.whole
 
     following = jnp.pad(value[1:], (0, 1))
-    parts = (jnp.pad(slot_there[1:], (0, 1), constant_values=-1) == slot_there) & (
-        following > value
-    )
+    same_slot = jnp.pad(slot_there[1:], (0, 1), constant_values=-1) == slot_there
+    parts = same_slot & (following > value)
     if edge is not None:
         wanted = take(jnp.pad(edge, (0, 1)), slot_there) + side
         parts &= (value <= wanted) & (following > wanted)
-    parts &= (low.n_samples >= config.min_samples_leaf) & (
-        high.n_samples >= config.min_samples_leaf
-    )
+    min_leaf = config.min_samples_leaf
+    parts &= (low.n_samples >= min_leaf) & (high.n_samples >= min_leaf)
     score = jnp.where(parts & (slot_there < n_slots), low.score + high.score, -jnp.inf)
     # A node of one class has no split worth making.
     worth = take(jnp.pad(whole.n_classes > 1, (0, 1)), slot_there)
@@ -256,7 +252,7 @@ def _entropies(
     drawn, weight = search.level.drawn, search.level.drawn.weight
     scale = 2.0**search.criterion.scale_bits
 
-    def steps(counts):
+    def steps(counts: Array) -> Array:
         return jnp.round(xlog2x(counts) * scale).astype(jnp.int32)
 
     rest = total - met
@@ -272,7 +268,7 @@ def _entropies(
     low_classes, all_classes, whole_classes = runs.sums(is_first)
     last_seen, _, _ = runs.sums(is_last)
 
-    def side(sum_f, n_classes, n_samples, weight):
+    def side(sum_f: Array, n_classes: Array, n_samples: Array, weight: Array) -> Side:
         score = sum_f.astype(jnp.float32) / scale - xlog2x(weight)
         return Side(score, n_classes, n_samples, weight)
 

@@ -80,7 +80,7 @@ def best_split(
 ) -> Split:  # each (n_lanes,)
     """Try every threshold of every lane. O(n_bins n_stats width)."""
 
-    def largest(score):
+    def largest(score: Array) -> tuple[Array, Array, Array]:
         if ranks is not None:
             return _largest_of_ranks(score, ranks[:-1] if has_missing else ranks)
         score, edge = _largest(score)

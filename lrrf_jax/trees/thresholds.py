@@ -7,6 +7,7 @@ they are the last bin. Such a table of ``n_cuts + 1`` bins is small.
 
 import itertools
 import math
+from collections.abc import Callable
 from typing import Any, cast
 
 import jax.numpy as jnp
@@ -49,8 +50,9 @@ def choose_edges(level: Level) -> Array:
         rising = list(itertools.accumulate(chosen, jnp.maximum))
         return lax.dynamic_update_slice_in_dim(edges, jnp.stack(rising)[:, None], k, axis=1)
 
-    edges = jnp.zeros((config.n_cuts, n_candidates, n_slots), jnp.int32)
-    return lax.fori_loop(jnp.int32(0), jnp.int32(n_candidates), choose, edges)
+    edges: Array = jnp.zeros((config.n_cuts, n_candidates, n_slots), jnp.int32)
+    edges = lax.fori_loop(jnp.int32(0), jnp.int32(n_candidates), choose, edges)
+    return edges
 
 
 def _shares(config: GrowthConfig) -> list[Any]:
@@ -98,11 +100,9 @@ def parting_range(
 
     Where they share a bin, or there are none, the last is before the first.
     """
-    known = counts & (bin_ < config.n_bins - config.has_missing)
-    lowest = jnp.full(n_slots, config.n_bins - 1, jnp.int32)
-    lowest = lowest.at[slot].min(
-        jnp.where(known, bin_, config.n_bins - 1), mode="promise_in_bounds"
-    )
+    known, last = counts & (bin_ < config.n_bins - config.has_missing), config.n_bins - 1
+    lowest = jnp.full(n_slots, last, jnp.int32)
+    lowest = lowest.at[slot].min(jnp.where(known, bin_, last), mode="promise_in_bounds")
     highest = jnp.zeros(n_slots, jnp.int32)
     highest = highest.at[slot].max(jnp.where(known, bin_, 0), mode="promise_in_bounds")
     return lowest, highest - 1
@@ -143,11 +143,12 @@ def edge_at_share(
     n_edges = thresholds.shape[1]
     flat, row = thresholds.reshape(-1), feature * n_edges
 
-    def value(edge):  # -inf and padding are kept out of differences
+    def value(edge: Array) -> Array:  # -inf and padding are kept out of differences
         return jnp.clip(take(flat, row + edge), -_HUGE, _HUGE)
 
-    def lowest(low, high, holds):  # edge where it holds, as it then does up to high; else high
-        def halve(_, ends):
+    # Edge where it holds, as it then does up to high; else high.
+    def lowest(low: Array, high: Array, holds: Callable[[Array], Array]) -> Array:
+        def halve(_: Array, ends: tuple[Array, Array]) -> tuple[Array, Array]:
             low, high = ends
             middle = (low + high) >> 1
             found = holds(middle)
@@ -155,7 +156,8 @@ def edge_at_share(
             return jnp.where(found, low, above), jnp.where(found, middle, high)
 
         n_steps = jnp.int32(n_edges.bit_length())
-        return lax.fori_loop(jnp.int32(0), n_steps, halve, (low, high))[1]
+        found: Array = lax.fori_loop(jnp.int32(0), n_steps, halve, (low, high))[1]
+        return found
 
     low, high = (jnp.clip(edge, 0, n_edges - 1) for edge in (first, last))
     wanted = fusion_barrier(value(low) * (1 - share) + value(high) * share)

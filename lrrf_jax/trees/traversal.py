@@ -58,14 +58,16 @@ def find_leaves(
     first = (jnp.arange(n_trees, dtype=jnp.int32) * n_nodes)[:, None]
     feature, limit, origin = (field.reshape(-1) for field in tests)
 
-    def down(_, node):
+    def down(_: Array, node: Array) -> Array:
         at = first + node
         right = goes_right(take(key, row + take(feature, at)), take(limit, at), take(origin, at))
         return 2 * node + 1 + right.astype(jnp.int32)
 
     # A loop of XLA, not of Python: for one row XLA:CPU would fuse unrolled levels and compute
     # each anew for all its uses, which doubles with every level: minutes, gigabytes at 16.
-    return lax.fori_loop(0, depth, down, jnp.zeros((n_trees, n_samples), jnp.int32)) - n_nodes
+    nodes = jnp.zeros((n_trees, n_samples), jnp.int32)
+    leaves: Array = lax.fori_loop(0, depth, down, nodes) - n_nodes
+    return leaves
 
 
 def sum_leaves(
@@ -75,7 +77,7 @@ def sum_leaves(
 ) -> Array:  # int32 (n_samples, n_outputs)
     """Add up the leaf values of each row over the trees; integers, so exact in any order."""
 
-    def add(total, tree):
+    def add(total: Array, tree: tuple[Array, Array]) -> tuple[Array, None]:
         slot, leaf = tree
         return total + take(leaf_value, take(slot, leaf)), None
 
