@@ -18,7 +18,7 @@ from lrrf_jax._xla import fusion_barrier
 LOWEST = -(2**31)  # the key of NaN: below every number
 HIGHEST = 2**31 - 1  # above every number
 _INFINITY_BITS = 0x7F800000
-_LEAST_FLOAT = np.finfo(np.float32).min
+_LOWEST_FLOAT = np.finfo(np.float32).min
 _UNROLLED_TERMS = 8
 _LANE = 32
 # log2(1 + y) ~ y (c6 + y (c5 + ...)): minimax fit on [0, 1) that is exact at both ends.
@@ -64,9 +64,9 @@ def product(a: Array, b: Array) -> Array:  # float32
 
     Compilers contract a product and a sum into one operation that rounds once, in some loops
     and not in others: a score would depend on the device and on how nodes are grouped. They
-    cannot where the sum is of a maximum, and no finite product is below the least float.
+    cannot where the sum is of a maximum, and no finite product is below the lowest float.
     """
-    return lax.max(a * b, jnp.float32(_LEAST_FLOAT))
+    return lax.max(a * b, jnp.float32(_LOWEST_FLOAT))
 
 
 def log2_of(
@@ -103,7 +103,7 @@ def sum_terms(
     """Sum ``term(k)``, each of ``shape`` and ``dtype``, for k in 0..n_terms-1, in this order.
 
     A loop rather than a reduction over an axis, so that XLA:CPU vectorises over the lanes; in
-    blocks, so that many labels do not make a long program.
+    blocks, so that many terms do not make a long program.
     """
     total = jnp.zeros(shape, dtype)
     n_blocks = n_terms // _UNROLLED_TERMS if n_terms > 2 * _UNROLLED_TERMS else 0

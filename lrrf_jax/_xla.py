@@ -22,7 +22,7 @@ def add_at(table: Array, index: Array, values: Array) -> Array:
     """Add to rows of ``table``, at places that the caller has proved to be in bounds.
 
     XLA:CPU runs it at the speed of a C loop where the table has one axis, and takes half a
-    nanosecond per cell where whole rows of 57 are added, a tenth of cell by cell.
+    nanosecond per cell where whole rows of 57 are added, a tenth of the time of cell by cell.
     """
     return table.at[index].add(values, mode="promise_in_bounds", wrap_negative_indices=False)
 
@@ -58,9 +58,9 @@ def fusion_barrier(*arrays: Array) -> Array | tuple[Array, ...]:
 
 
 def bucket_size(size: int, per_octave: int = 8, least: int = 64) -> int:
-    """Round a size up to one of ``per_octave`` sizes (a power of two) an octave.
+    """Round a size up to one of ``per_octave`` (a power of two) sizes per octave.
 
-    Arrays of nearly one size then share a program, for at most ``1 / per_octave`` of padding.
+    Arrays of similar sizes then share a program, for at most ``1 / per_octave`` of padding.
 
     >>> [bucket_size(size) for size in (3, 150, 1000, 1001)]
     [64, 160, 1024, 1024]

@@ -31,7 +31,7 @@ def candidate_thresholds(
 
     Where a feature has few distinct values every midpoint is kept, else those nearest to equal
     shares of the rows. A feature with missing values starts with ``-inf``, which parts them from
-    the rest. Rows are padded with ``+inf``, which sends nothing to the left.
+    the others. Rows are padded with ``+inf``, which sends nothing to the left.
 
     Returns
     -------

@@ -1,7 +1,7 @@
-"""Bit-sliced traversal: every distinct test once a tile, then trees as bit-wise multiplexers.
+"""Bit-sliced traversal: each distinct test once per tile, then trees as bit-wise multiplexers.
 
 Instead of walking a row down a tree, ask each distinct (feature, threshold) question of the
-whole forest once for a tile of rows, and keep the answers as bit planes, one bit a row. A tree
+whole forest once for a tile of rows, and keep the answers as bit planes, one bit per row. A tree
 is then a multiplexer over its planes: no branch or load depends on data, and one instruction
 moves as many rows as its register has bits. Only the leaf look-up gathers. Histogram training
 makes it pay: trees share thresholds.
@@ -19,8 +19,8 @@ from lrrf_jax._xla import bucket_size, fusion_barrier, take
 from lrrf_jax.trees.forest import Forest
 from lrrf_jax.trees.traversal import forest_tests, goes_right
 
-MAX_DEPTH = 9  # beyond, the planes of a tree outgrow the cache and most of them are padding
-TREES_PER_STEP = 5  # long enough inner loops, planes that stay in the cache
+MAX_DEPTH = 9  # deeper trees have planes that outgrow the cache, most of them padding
+TREES_PER_STEP = 5  # inner loops are long enough, and planes stay in the cache
 ROWS_PER_WORD = 32
 
 
@@ -45,7 +45,7 @@ def _preorder(depth: int) -> NDArray:
 
 
 def packed_words(n_trees: int, leaf_value: NDArray) -> int:
-    """Words for the values of a leaf, so many a word that sums over the trees do not overflow."""
+    """Count words per leaf: as many values per word as sums over the trees leave room for."""
     n_outputs: int = leaf_value.shape[1]
     if leaf_value.min() < 0:
         return n_outputs
@@ -118,7 +118,7 @@ def _answer_planes(
 
 
 def _select_paths(planes: Array) -> list[Array]:
-    """Fold the planes of some trees, uint8 (n, n_nodes, width), to those on each row's way.
+    """Fold the planes of some trees, uint8 (n, n_nodes, width), to those on each row's path.
 
     The root's bit picks the left or the right half of the rest, for every row at once.
     """
@@ -161,7 +161,7 @@ def sum_leaves_sliced(
     n_words = forest.leaf_words.shape[-1]
 
     def add_trees(total: Array, trees: tuple[Array, Array]) -> tuple[Array, None]:
-        questions, words = trees  # int32 (n, n_nodes), uint32 (n, 2**depth, n_words), n at a step
+        questions, words = trees  # int32 (n, n_nodes), uint32 (n, 2**depth, n_words), n per step
         path = _select_paths(fusion_barrier(take(planes, questions)))
         path = list(fusion_barrier(*path)) if len(path) > 1 else path
         leaves = fusion_barrier(_leaf_numbers(path))

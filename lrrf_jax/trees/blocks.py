@@ -1,4 +1,4 @@
-"""A forest in blocks: over threads, devices and processes, in as little memory as is given.
+"""A forest in blocks: over threads, devices and processes, within the memory that is given.
 
 A tree depends on its number, the key and the table alone, so neither the blocks, nor who grows
 them, can change it.
@@ -77,7 +77,7 @@ def grow_blocks(
 def _block_grower(
     key: Array, samples: Samples, config: GrowthConfig, devices: _devices.Devices
 ) -> tuple[Callable[[NDArray], Trees], Callable[[Trees], Trees]]:
-    """Two steps to grow a block, (n_devices, n_trees): one for any thread, one for the first."""
+    """Return two steps for a block, (n_devices, n_trees): for any thread, and for the first."""
     if len(devices) == 1:
         samples = jax.device_put(samples, devices[0])
 
@@ -92,8 +92,8 @@ def _block_grower(
 
     def start(numbers: NDArray) -> Trees:
         numbers = numbers.reshape(-1)
-        lots = keys_of_trees(key, numbers), numbers >= 0
-        keys, exists = jax.tree.map(lambda field: _devices.split(field, line), lots)
+        all_trees = keys_of_trees(key, numbers), numbers >= 0
+        keys, exists = jax.tree.map(lambda field: _devices.split(field, line), all_trees)
         trees = grow_on_mesh(keys, exists, samples, config, line=line)
         jax.block_until_ready(trees)
         return trees
@@ -150,8 +150,8 @@ def _tree_bytes(samples: Samples, config: GrowthConfig) -> int:
     lanes = [(n_nodes * config.n_candidates, n_bins) for n_nodes, n_bins in kinds]
     histograms = 4 * n_stats * max(n_lanes * n_bins for n_lanes, n_bins in lanes)
     ranks = config.n_bins * max((n_lanes for n_lanes, _ in lanes[1:]), default=0)
-    # As XLA:CPU says of programs for 200,000 rows, to within a half: two copies of the
-    # statistics, places, nodes, keys.
+    # Two copies of the statistics, places, nodes, keys: within 50 % of what XLA:CPU reports of
+    # programs for 200,000 rows.
     n_columns: int = math.prod(samples.stat.shape[1:]) + samples.leaf_stat.shape[1]
     tables = min(histograms + ranks, config.histogram_bytes)
     if config.splitter == "frequency":
@@ -163,12 +163,12 @@ def _tree_bytes(samples: Samples, config: GrowthConfig) -> int:
 def _trees_at_once(samples: Samples, config: GrowthConfig, n_trees: int) -> int:
     n_drawn = drawn_capacity(samples.weight.shape[0], config.bootstrap)
     room = config.histogram_bytes // _tree_bytes(samples, config)
-    most = max(1, min(_MOST_TREES_AT_ONCE, room))
+    limit = max(1, min(_MOST_TREES_AT_ONCE, room))
     if jax.default_backend() == "cpu":
-        most = min(most, max(1, _CPU_ROWS // n_drawn))
-    # A power of two: forests of other sizes share the program. What is too many stays empty.
+        limit = min(limit, max(1, _CPU_ROWS // n_drawn))
+    # A power of two, so that forests of other sizes share the program; surplus ones stay empty.
     enough = 1 << (n_trees - 1).bit_length()
-    return min(enough, 1 << (most.bit_length() - 1))
+    return min(enough, 1 << (limit.bit_length() - 1))
 
 
 def _in_threads(
@@ -194,14 +194,14 @@ def as_deep_as_grown(grown: Grown) -> Grown:
 
 
 def join_grown(*grown: Grown) -> Grown:
-    """Put several lots of trees behind each other."""
+    """Join several groups of trees, one after another."""
     forest = join(*(part.forest for part in grown))
     gains = [node_levels(part.gain, forest.depth, 0) for part in grown]
     return Grown(forest, np.concatenate(gains))
 
 
 def join(*forests: Forest) -> Forest:
-    """Put the trees of several forests behind each other, as deep as the deepest; host side."""
+    """Join several forests, one after another, as deep as the deepest; host side."""
     depth = max(forest.depth for forest in forests)
     sizes = [len(forest.leaf_value) for forest in forests]
     first_slot = np.cumsum([0, *sizes[:-1]]).astype(np.int32)
@@ -213,7 +213,7 @@ def join(*forests: Forest) -> Forest:
 
 
 def take_trees(grown: Grown, first: int, stop: int) -> Grown:
-    """Trees ``first .. stop - 1`` of a lot; the slots of a tree lie behind each other."""
+    """Take trees ``first .. stop - 1``; the slots of a tree follow one another."""
     forest = grown.forest
     slots = forest.leaf_slot[first:stop]
     low, high = slots.min(), slots.max() + 1

@@ -4,11 +4,11 @@ A criterion knows nothing of rankings. It sees integers per sample, sums them wi
 weights (exact, in any order, on any device), and turns sums into the *purity score* of a group:
 minus its impurity times its weight, up to a constant of the node, so that the best split has the
 largest sum of its children's scores. It also says which nodes cannot gain, which splits are worth
-making, and how they are searched for; nobody else asks what a criterion is.
+making, and how they are searched for; no other module asks what a criterion is.
 
 ``ClassEntropy``        one class per sample; Shannon entropy in bits, dense class counts
 ``SparseClassEntropy``  the same for many classes, counted only where a node holds them
-``Variance``            a vector per sample; variance summed over its components, masked if asked
+``Variance``            a vector per sample; variance summed over components, some perhaps missing
 
 Those of votes on pairs are in :mod:`lrrf_jax.trees.pair_criterion`; entropy times the logarithm
 of how alike the classes are is in :mod:`lrrf_jax.trees.edira`.
@@ -213,7 +213,7 @@ class SparseClassEntropy(Criterion):
         """Part each group between the children of its node."""
         return split_groups(2 * drawn.label + right, present)
 
-    # What `sorted_search` asks besides, for criteria that add something to entropy.
+    # Further questions of `sorted_search`, for criteria that add something to entropy.
     def prepare(self, level: Level, slot: Array, group: Array) -> Any:
         """Sum over the samples of each slot what :meth:`weigh` needs."""
 
@@ -230,7 +230,7 @@ def split_groups(
     key: Array,  # int32 (n_drawn,), below 2 n_drawn: equal for samples of one group
     present: Array,  # bool (n_drawn,), False for padding
 ) -> Array:  # int32 (n_drawn,) groups 0.. without gaps; n_drawn for padding
-    """Give numbers to the groups that hold samples, without gaps, in the order of their keys."""
+    """Give the groups that hold samples numbers, without gaps, in the order of their keys."""
     n_drawn = len(key)
     size = 2 * n_drawn
     used = jnp.zeros(size, bool).at[jnp.where(present, key, size)].set(True, mode="drop")

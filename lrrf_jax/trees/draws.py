@@ -28,14 +28,14 @@ class TreeKeys(NamedTuple):
 
 
 def keys_of_trees(key: Array, trees: NDArray) -> TreeKeys:
-    """Keys of the trees of these numbers, int32 (n_trees,); host side."""
+    """Derive the keys of the trees of these numbers, int32 (n_trees,); host side."""
     tree = derive_keys(key_of(key), trees)
-    nought, one = np.zeros_like(trees), np.ones_like(trees)
-    growth = derive_keys(tree, one)
+    first, second = np.zeros_like(trees), np.ones_like(trees)
+    growth = derive_keys(tree, second)
     return TreeKeys(
-        rows=derive_keys(tree, nought),
-        candidates=derive_keys(growth, nought),
-        thresholds=derive_keys(growth, one),
+        rows=derive_keys(tree, first),
+        candidates=derive_keys(growth, first),
+        thresholds=derive_keys(growth, second),
     )
 
 
@@ -101,7 +101,7 @@ def draw_samples(
 
 
 def draw_candidates(keys: TreeKeys, config: GrowthConfig) -> Candidates:
-    """Draw for every node of each tree, breadth first; fields (n_trees, n_nodes, n_candidates)."""
+    """Draw for each node, breadth first in its tree; fields (n_trees, n_nodes, n_candidates)."""
     n_nodes, n_candidates = 2**config.max_depth - 1, config.n_candidates
     shape = len(keys.candidates), n_candidates, n_nodes
     if n_candidates == config.n_features:

@@ -1,7 +1,7 @@
 """What EDiRa alone needs (de Sa et al. 2017): entropy, weighted by how much classes agree.
 
-For each sign, the sum over the distinct classes of a side times the sum over its samples; then
-added up over the signs. Sides change only between values, so sums of the signs are kept by *cell*:
+For each sign, the sum over the distinct classes of a side times the sum over its samples; these
+products are added up. Sides change only between values, so sums of signs are kept by *cell*:
 the samples of one slot in one bin, of which there are never more than samples, and mostly fewer.
 A split is accepted by Fayyad and Irani's description length.
 """
@@ -29,8 +29,8 @@ _Carry = tuple[tuple[Array, ...], tuple[Array, ...]]  # sums over signs; of the 
 class Signs(NamedTuple):
     """The signs of the samples of a level.
 
-    The first of two kinds are the signs themselves; the second, which is there only where some
-    are 0, is what is not.
+    The first kind are the signs themselves; the second, kept only where some are 0, is 1 where
+    they are not.
     """
 
     of_sample: Array  # int32 (n_kinds, n_drawn, n_signs)
@@ -41,12 +41,12 @@ class Signs(NamedTuple):
 
 
 class Cells(NamedTuple):
-    """The samples of one slot in one bin, for one candidate; in the order of both."""
+    """The samples of one slot in one bin, for one candidate; in the order of slots, then bins."""
 
     of_sample: Array  # int32 (n_drawn,)
     slot: Array  # int32 (n_room,)
     ended: Array  # int32 (n_room,), slot that ends before the cell; n_slots: none does
-    n_used: Array  # int32 (), cells of slots; samples in none share the one behind
+    n_used: Array  # int32 (), cells of slots; samples in none share the next
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,8 +56,8 @@ class SimilarityEntropy(SparseClassEntropy):
     Samples come as int32 (n_samples, 1 + n_signs): a class, and the signs, -1, 0 or 1, that all
     samples of the class have. Alike is (1 + mean of the products of the signs) / 2, over every
     distinct class and every sample of the node; with ``masked`` zeros are left out of the mean.
-    Splits have to pass the description-length test of Fayyad and Irani (1993), which counts the
-    distinct classes, and samples whatever their weight.
+    Splits have to pass the description-length test of Fayyad and Irani (1993), which counts
+    distinct classes, and samples regardless of weight.
     """
 
     n_signs: int = 0
@@ -159,7 +159,7 @@ def _add_columns(columns: Array, totals: Array) -> Array:
 
 
 def cells_along(runs: Runs, n_slots: int) -> tuple[Cells, Array]:
-    """Give numbers to the cells that hold samples, in the order of their places.
+    """Give the cells that hold samples numbers, in the order of their places.
 
     Also returns the cell of each place, int32 (n_drawn,).
     """
@@ -190,7 +190,7 @@ def agreements(
     Cost O(n_drawn n_signs) for the sums, O(cells in use n_signs) for the rest.
     """
     n_room, n_signs = len(cells.slot), signs.of_sample.shape[-1]
-    n_chunks = (cells.n_used + _CHUNK) // _CHUNK  # with the cell behind
+    n_chunks = (cells.n_used + _CHUNK) // _CHUNK  # and the next cell
     marks = is_first, is_last, signs.weight
 
     def compare(kind: tuple[Array, Array, Array]) -> tuple[Array, Array]:

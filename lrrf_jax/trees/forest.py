@@ -108,7 +108,7 @@ def node_levels(values: NDArray, depth: int, unsplit: float) -> NDArray:  # (n_t
 
 
 def grown_depth(forest: Forest) -> int:
-    """Count the levels down to the deepest split; 1 at least."""
+    """Count the levels down to the deepest split, a minimum of 1."""
     nodes = np.flatnonzero(is_split(forest).any(axis=0))
     return int(nodes[-1] + 1).bit_length() if len(nodes) else 1
 

@@ -1,9 +1,9 @@
 """Grow trees together, level by level: draw, open nodes, search splits, move samples, fill leaves.
 
-Several trees are one graph with several roots: their samples lie behind each other, and node
+Several trees are one graph with several roots: their samples follow one another, and node
 ``n`` of tree ``t`` is number ``t 2**level + n`` of its level, so that its children are 2 i and
 2 i + 1, as in one tree. Nothing passes between trees, and sums are exact, so a tree does not
-depend on its company; but a pass over many short arrays costs what a pass over one long one does.
+depend on its company; but one pass over a long array costs less than many over short ones.
 
 All levels share one compiled body: a program for each would take long to compile.
 """
@@ -42,7 +42,7 @@ class Trees(NamedTuple):
     missing_left: AnyArray  # bool (n_trees, 2**depth - 1)
     gain: AnyArray  # float32 (n_trees, 2**depth - 1)
     leaf_slot: AnyArray  # int32 (n_trees, 2**depth), rows of leaf_value
-    leaf_value: AnyArray  # int32 (maximum of slots, n_outputs)
+    leaf_value: AnyArray  # int32 (max_slots, n_outputs)
     n_slots: AnyArray  # int32 (), leaves that exist
 
 
@@ -89,14 +89,14 @@ def _fill_leaves(
     the number of occupied leaves before it.
     """
     n_leaves = n_trees * 2**config.max_depth
-    n_most = min(n_leaves, n_trees * len(samples.weight))
+    max_slots = min(n_leaves, n_trees * len(samples.weight))
     real = drawn.copies > 0
     occupied = jnp.zeros(n_leaves, jnp.int32)
     occupied = occupied.at[jnp.where(real, leaf, n_leaves)].set(1, mode="drop")
     leaf_slot = jnp.cumsum(occupied) - occupied
-    slot = jnp.where(real, take(leaf_slot, leaf), n_most)
+    slot = jnp.where(real, take(leaf_slot, leaf), max_slots)
     stat = take(samples.leaf_stat, drawn.row) * drawn.weight[:, None]
-    sums = jnp.zeros((n_most, stat.shape[1]), jnp.int32).at[slot].add(stat, mode="drop")
+    sums = jnp.zeros((max_slots, stat.shape[1]), jnp.int32).at[slot].add(stat, mode="drop")
     return leaf_slot.reshape(n_trees, -1), config.leaf_value(sums), occupied.sum()
 
 
@@ -201,7 +201,7 @@ def _goes_right(splits: Splits, level: Level) -> Array:  # int32 (n_drawn,), 0 o
     them.
     """
     drawn, config = level.drawn, level.config
-    # One look-up per sample, not three: feature, threshold, and the way of NaN.
+    # One look-up per sample instead of three: feature, threshold, and the way of NaN.
     word = splits.feature << 9 | splits.edge << 1 | splits.missing_left.astype(jnp.int32)
     test = take(fusion_barrier(word), drawn.at)
     value = bins_of_rows(level.samples.bin_index, drawn.row, test >> 9)

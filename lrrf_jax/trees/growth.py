@@ -35,7 +35,7 @@ class GrowthConfig:
     min_samples_leaf: int = 1
     bootstrap: bool = True
     short_sums: bool = False  # no sum exceeds 16 bits: tables of half the size
-    histogram_bytes: int = 512 * 2**20  # more than that is summed in several passes
+    histogram_bytes: int = 512 * 2**20  # larger tables are summed in several passes
     search_bytes: int = 2**17  # searched at a time: what stays in a core's cache
     compacts_bins: bool = True  # for nodes of few rows, where the criterion sums vectors
 
@@ -78,13 +78,13 @@ class Drawn(NamedTuple):
 class Nodes(NamedTuple):
     """The nodes of some places or slots."""
 
-    number: Array  # int32 (n,), within the level; whatever where there is no node
+    number: Array  # int32 (n,), within the level; undefined where there is no node
     exists: Array  # bool (n,)
     stage: Array  # int32 (n,), which column of classes the node looks at
 
 
 class Scratch(NamedTuple):
-    """Room that levels share for their tables, whatever it holds: new room would be all cleared."""
+    """Memory that levels share for their tables, so that not all of it is cleared for each."""
 
     sums: Array
     ranks: Array  # uint8

@@ -2,15 +2,15 @@
 
 A *lane* is ``node * n_candidates + candidate``, and the search for a split works on contiguous
 lanes. Samples of a class add to one component, so tables of classes are kept with the lanes last;
-vectors add to all components, and are kept with these last, for they are added as rows, and turned
-when they are searched. Nodes come in blocks, so that the search over one stays in the cache. Sums
-are integers, so neither the order of the samples nor the device can change them.
+vectors add to all components, so their tables are kept with these last, for adding rows, and are
+transposed for the search. Nodes come in blocks, so that the search over one stays in the cache.
+Sums are integers, so neither the order of the samples nor the device can change them.
 
-*Compact bins*: thirty samples leave most of 256 bins of a feature empty, and to sum and search
-those costs as much as full ones. So for nodes of few samples the bins of each lane are replaced by
-their ranks: how many of the bins 1, 2, ... up to each hold a sample. A threshold above a bin parts
-the samples as one above its rank does, and bin 0 keeps a rank of its own where it is empty, for
-missing values may be parted from all others: the search finds what it would find among all bins.
+*Compact bins*: thirty samples leave most of 256 bins of a feature empty, and empty ones cost as
+much to sum and search as full ones. So for nodes of few samples the bins of each lane are replaced
+by their ranks: how many of the bins 1, 2, ... up to each hold a sample. A threshold above a bin
+parts the samples as one above its rank does, and bin 0 keeps a rank of its own where it is empty,
+for missing values may be parted from all others: the search finds what it would among all bins.
 """
 
 import math
@@ -62,7 +62,7 @@ class Layout(NamedTuple):
 
     @property
     def bin_size(self) -> int:
-        """What a sample's number of a bin is multiplied by: cells, or rows, of one bin."""
+        """Stride from one bin to the next: the cells, or rows, of a bin."""
         return self.n_lanes if self.rows else self.n_lanes * self.n_stats
 
 
@@ -81,7 +81,7 @@ def _first_cell(slot: Array, layout: Layout) -> Array:
 
 
 def clear_blocks(table: Array, n_blocks: Array, layout: Layout) -> Array:
-    """Set the first blocks of a table to 0: at upper levels far less work than all of it."""
+    """Set the first blocks of a table to 0: at upper levels far less work than for all."""
     nothing = jnp.zeros(layout.block_size, layout.dtype)
 
     def clear(block: Array, table: Array) -> Array:

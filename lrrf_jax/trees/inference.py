@@ -12,7 +12,7 @@ from lrrf_jax.trees.forest import Forest
 from lrrf_jax.trees.traversal import Tests, find_leaves, forest_tests, sum_leaves
 
 SMALL_BATCH = 32  # rows up to which walking the trees costs less than asking every question
-_MOST_SLICED_BYTES = 2**28  # dense leaves of more than this are left compact
+_MAX_SLICED_BYTES = 2**28  # forests with more bytes of dense leaves are walked
 
 
 class ReadyForest(NamedTuple):
@@ -27,7 +27,7 @@ class ReadyForest(NamedTuple):
 def make_ready(forest: Forest) -> ReadyForest:
     """Rearrange a forest and put it on the default device."""
     dense_bytes = 4 * forest.leaf_slot.size * forest.n_outputs
-    worth_it = forest.depth <= bitsliced.MAX_DEPTH and dense_bytes <= _MOST_SLICED_BYTES
+    worth_it = forest.depth <= bitsliced.MAX_DEPTH and dense_bytes <= _MAX_SLICED_BYTES
     value = np.asarray(forest.leaf_value)
     # Padded: forests that differ in their number of leaves share a program.
     n_slots = bucket_size(len(value), per_octave=2)

@@ -30,7 +30,7 @@ class SlotKind(NamedTuple):
     n_passes: int
     layout: Layout  # of one pass
     ranks: Layout | None = None  # of the ranks of bins, where the layout has fewer
-    most_rows: int = 0  # of a node, where the layout has fewer bins
+    most_rows: int = 0  # maximum for a node, where the layout has fewer bins
 
 
 class Plan(NamedTuple):
@@ -68,7 +68,7 @@ def make_plan(config: GrowthConfig, n_trees: int, n_samples: int, n_drawn: int) 
 
 
 def level_nodes(config: GrowthConfig, n_samples: int, n_drawn: int) -> list[tuple[int, int]]:
-    """Maximum of nodes of a level of a tree that may be split, and the bins that each keeps.
+    """Return the maximum of nodes per level of a tree that may be split, and the bins of each.
 
     Where nodes of few rows can be many, and a quarter of the bins is enough for them, they come
     apart, after the others.
@@ -103,7 +103,7 @@ def _slot_kind(config: GrowthConfig, first: int, n_slots: int, n_bins: int) -> S
     few_cuts = config.splitter != "best"
     compact = n_bins < config.n_bins and not few_cuts
     one_node = n_bins * n_stats * config.n_candidates * jnp.dtype(dtype).itemsize
-    # Rows are turned in blocks, faster with more lanes, though less of that stays in the cache.
+    # Blocks of rows are transposed, faster with more lanes, though less stays in the cache.
     search_bytes = config.search_bytes * (4 if rows and not few_cuts else 1)
     block_nodes = _floor_power_of_two(max(1, min(n_slots, search_bytes // one_node)))
     n_blocks = -(-n_slots // block_nodes)
@@ -156,7 +156,7 @@ def _number_slots(
     opens: Array,  # bool (n_places,)
     drawn: Drawn,  # in places
     plan: Plan,
-) -> tuple[Array, Array]:  # int32 (n_places,), whatever where none opens; bool (n_slots,)
+) -> tuple[Array, Array]:  # int32 (n_places,), undefined where none opens; bool (n_slots,)
     """Give each slot that opens a number, from the first of its kind; also say which exist."""
     if len(plan.kinds) < 2:
         number = jnp.cumsum(opens.astype(jnp.int32)) - 1

@@ -1,7 +1,7 @@
 """Criteria of samples that are votes on pairs of items: how far the votes of a node agree.
 
 A vote says -1, 0 (nothing) or 1 for each pair (a, b) of items, a < b, in lexicographic order; 1
-means that a comes first. Like all criteria these know nothing of rankings but their sums.
+means that a comes first. Like all criteria these know nothing of rankings.
 """
 
 import dataclasses
@@ -14,7 +14,7 @@ from lrrf_jax._numerics import product, sum_terms
 from lrrf_jax._typing import Array
 from lrrf_jax.trees.criterion import VectorCriterion
 
-# Curves are tabulated in logarithmic steps, 64 an octave, down to shares of 2**-20.
+# Curves are tabulated in logarithmic steps, 64 per octave, down to shares of 2**-20.
 CURVE_OCTAVES = 20
 CURVE_STEPS = 64
 _SHIFT = 23 - (CURVE_STEPS.bit_length() - 1)

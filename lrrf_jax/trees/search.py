@@ -1,7 +1,7 @@
 """The best split of every slot of a level, over histograms.
 
 The samples are summed into a table of histograms, in passes where memory is short, and the table
-is searched block by block, as many as the level has. It has all bins of a feature, the ranks of
+is searched block by block, as far as it is in use. It has all bins of a feature, the ranks of
 those that a node of few rows occupies ("compact bins" in :mod:`lrrf_jax.trees.histogram`), or the
 parts between few thresholds (:mod:`lrrf_jax.trees.thresholds`).
 """

@@ -5,7 +5,7 @@ run through in the order of their bins, and what a threshold sends to either sid
 sum. A sample that meets ``c`` others of its class there adds ``f(c + 1) - f(c)`` to a sum over
 classes of ``f(count)``, and 1 to the number of distinct classes where ``c`` is 0.
 
-A sort is dear on XLA:CPU, and least so for single words. So samples are ranked by each feature
+Sorting is slow on XLA:CPU, fastest for single words. So samples are ranked by each feature
 once per tree, and a level sorts words of a node and a rank. Sums are of integers, so neither the
 order of equal samples nor the device can change them.
 """
@@ -103,7 +103,7 @@ class Side(NamedTuple):
 
 
 class Sides(NamedTuple):
-    """Both sides of the threshold behind each place of some runs, and their nodes."""
+    """Both sides of the threshold after each place of some runs, and their nodes."""
 
     low: Side  # fields (n_drawn,)
     high: Side  # fields (n_drawn,)
@@ -154,7 +154,7 @@ def search_sorted(level: Level) -> tuple[Splits, Scratch]:
             edge = edge_at_share(first, last, own.feature, level.samples.thresholds, own.uniform)
         best = _search_side(search, 0, bin_, own.feature, edge)
         if config.has_missing:
-            # The better; of equals the lower threshold; of these "missing right".
+            # The better; on a tie the lower threshold, then "missing right".
             other = _search_side(search, 1, bin_, own.feature, edge)
             left, right = best.split, other.split
             equal = left.score == right.score

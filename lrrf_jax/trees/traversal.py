@@ -1,7 +1,7 @@
-"""From rows to leaves, for all trees at once: the plain form, one gather a level.
+"""From rows to leaves, for all trees at once: the plain form, one gather per level.
 
 It is the reference for :mod:`lrrf_jax.trees.bitsliced`, and the kernel for small batches, deep
-trees, and whoever wants leaf numbers.
+trees and leaf numbers.
 """
 
 from typing import NamedTuple
@@ -20,8 +20,8 @@ class Tests(NamedTuple):
     """The tests of a forest in the form in which kernels ask them.
 
     A row goes right where ``uint32(key - origin) < limit``. With ``origin`` LOWEST the key of
-    NaN becomes 0, which is below every limit: right. One more, and it wraps to the largest
-    word: left.
+    NaN becomes 0, which is below every limit: right. With an origin of one more it wraps to the
+    largest word: left.
     """
 
     feature: AnyArray  # int32 (n_trees, n_nodes)
