@@ -127,19 +127,16 @@ def grow_splits(
     candidates = jax.tree.map(
         lambda field: field.reshape(n_trees * n_nodes, *field.shape[2:]), candidates
     )
-    sorts = criterion.searches_sorted
-    order = sort_samples(samples, roots.row, config) if sorts else None
+    order = sort_samples(samples, roots.row, config) if criterion.searches_sorted else None
+    search = search_sorted if criterion.searches_sorted else search_histograms
 
     def grow_level(state: _State) -> _State:
         nodes, drawn = open_slots(state.places, state.drawn, samples, config, plan)
-        # Breadth first within a tree, tree after tree.
-        tree, first = nodes.number >> state.depth, (jnp.int32(1) << state.depth) - 1
-        index = n_nodes * tree + first + (nodes.number & first)
+        index = _breadth_first(nodes.number, state.depth, n_nodes)
         own = jax.tree.map(lambda field: field.at[index].get(mode="clip"), candidates)
-
         bins = candidate_bins(samples.bin_index, drawn.row, drawn.at, own.feature)
         level = Level(config, plan, samples, drawn, nodes.exists, own, bins, order, state.scratch)
-        found, scratch = search_sorted(level) if sorts else search_histograms(level)
+        found, scratch = search(level)
         split = jnp.isfinite(found.gain) & nodes.exists
         found = Splits(
             feature=jnp.where(split, found.feature, 0),
@@ -149,16 +146,12 @@ def grow_splits(
         )
         written = jnp.where(split, index, n_trees * n_nodes)
         right = _goes_right(found, level)
-        child = (2 * nodes.number[:, None] + jnp.arange(2, dtype=jnp.int32)).reshape(-1)
-        places = Nodes(child, jnp.repeat(split, 2), jnp.repeat(nodes.stage, 2))
-        n_more = plan.n_places - len(child)
+        label = criterion.follow(drawn, right, roots.copies > 0)
         return _State(
             depth=state.depth + 1,
             node=2 * state.node + right,
-            drawn=drawn._replace(
-                at=2 * drawn.at + right, label=criterion.follow(drawn, right, roots.copies > 0)
-            ),
-            places=jax.tree.map(lambda field: jnp.pad(field, (0, n_more)), places),
+            drawn=drawn._replace(at=2 * drawn.at + right, label=label),
+            places=_children(nodes, split, plan),
             splits=jax.tree.map(
                 lambda whole, part: whole.at[written].set(part, mode="drop"), state.splits, found
             ),
@@ -192,6 +185,19 @@ def _first_state(roots: Drawn, config: GrowthConfig, plan: Plan) -> _State:
         ),
         scratch=plan.scratch,
     )
+
+
+def _breadth_first(number: Array, depth: Array, n_nodes: int) -> Array:
+    """Turn numbers of nodes within a level into places in arrays (n_trees * n_nodes,)."""
+    first = (jnp.int32(1) << depth) - 1
+    return n_nodes * (number >> depth) + first + (number & first)
+
+
+def _children(nodes: Nodes, split: Array, plan: Plan) -> Nodes:
+    """Two places for each slot, and some that stay empty."""
+    child = (2 * nodes.number[:, None] + jnp.arange(2, dtype=jnp.int32)).reshape(-1)
+    places = Nodes(child, jnp.repeat(split, 2), jnp.repeat(nodes.stage, 2))
+    return jax.tree.map(lambda field: jnp.pad(field, (0, plan.n_places - len(child))), places)
 
 
 def _goes_right(splits: Splits, level: Level) -> Array:  # int32 (n_drawn,), 0 or 1
