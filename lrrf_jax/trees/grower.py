@@ -189,7 +189,7 @@ def _first_state(roots: Drawn, config: GrowthConfig, plan: Plan) -> _State:
 
 def _breadth_first(number: Array, depth: Array, n_nodes: int) -> Array:
     """Turn numbers of nodes within a level into places in arrays (n_trees * n_nodes,)."""
-    first = (jnp.int32(1) << depth) - 1
+    first: Array = (jnp.int32(1) << depth) - 1
     return n_nodes * (number >> depth) + first + (number & first)
 
 
@@ -197,7 +197,8 @@ def _children(nodes: Nodes, split: Array, plan: Plan) -> Nodes:
     """Two places for each slot, and some that stay empty."""
     child = (2 * nodes.number[:, None] + jnp.arange(2, dtype=jnp.int32)).reshape(-1)
     places = Nodes(child, jnp.repeat(split, 2), jnp.repeat(nodes.stage, 2))
-    return jax.tree.map(lambda field: jnp.pad(field, (0, plan.n_places - len(child))), places)
+    n_more = plan.n_places - len(child)
+    return Nodes(*(jnp.pad(field, (0, n_more)) for field in places))
 
 
 def _goes_right(splits: Splits, level: Level) -> Array:  # int32 (n_drawn,), 0 or 1
