@@ -12,6 +12,7 @@ def fewer(times):
 
 N_SAMPLES = (1, 3)
 N_LABELS = (2, 3, 5, 16)
+N_BINS, N_STATS, N_LANES = 16, 3, 4  # of histograms
 
 
 @st.composite
@@ -52,3 +53,12 @@ def preference_tables(draw, n_labels=(2, 3, 5), n_samples=N_SAMPLES):
     n_cells = rows * labels * (labels - 1) // 2
     cells = draw(st.lists(st.integers(-3, 3), min_size=n_cells, max_size=n_cells))
     return np.array(cells, np.int32).reshape(rows, -1), labels
+
+
+@st.composite
+def histograms(draw):
+    """int32 (16, 3, 4): two statistics and the samples of each bin; many bins are empty."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    table = rng.integers(0, draw(st.sampled_from([2, 3, 9])), (N_BINS, N_STATS, N_LANES), np.int32)
+    empty = rng.random((N_BINS, 1, N_LANES)) < draw(st.sampled_from([0.0, 0.5, 0.9]))
+    return np.where(empty, np.int32(0), table)

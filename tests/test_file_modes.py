@@ -13,7 +13,7 @@ from lrrf_jax.learners.forest.checkpoints import Checkpoint
 from lrrf_jax.reports.files import save_page
 from lrrf_jax.trees.blocks import Grown
 from tests.models.store import FOLDER
-from tests.trees.test_forest_depth import forest_of_splits
+from tests.trees.cases import forest_of_splits
 
 MODEL = FOLDER / "v1" / "default.lrrf"
 TABLE = "width,b>c,größe,7\n" + "1,2,3,4\n" * 5

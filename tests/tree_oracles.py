@@ -1,5 +1,6 @@
 """Plain twins of tree growth and traversal: loops over rows, nodes and candidate splits."""
 
+import itertools
 import math
 
 import numpy as np
@@ -117,3 +118,88 @@ def check_growth(
             left |= np.isnan(x)
         members[2 * node + 1], members[2 * node + 2] = rows[left], rows[~left]
     return n_split, n_unsplit
+
+
+class EntropyOracle:
+    """Score of groups by the first stage in which the node's rows differ."""
+
+    def __init__(self, classes, weight):
+        self.classes, self.weight = classes, weight
+
+    def stage(self, rows):
+        for k in range(self.classes.shape[1]):
+            if len(set(self.classes[rows, k]) - {-1}) > 1:
+                return k
+        return None
+
+    def is_pure(self, rows):
+        return self.stage(rows) is None
+
+    def at(self, node_rows):
+        stage = self.stage(node_rows) or 0
+        return lambda rows: entropy_score(self.classes[rows, stage], self.weight[rows])
+
+    def counted(self, counts):
+        def count(rows, node_rows):
+            stage = self.stage(node_rows) or 0
+            return counts[rows][self.classes[rows, stage] >= 0].sum()
+
+        return count
+
+
+class VarianceOracle:
+    """Score of groups of vectors, of which some components may be missing."""
+
+    def __init__(self, values, observed, weight):
+        self.values, self.observed, self.weight = values, observed, weight
+
+    def is_pure(self, rows):
+        values, observed = self.values[rows], self.observed[rows]
+        if set(np.unique(values)) <= {-1, 0, 1}:
+            return not (
+                ((values > 0) & (observed > 0)).any(0) & ((values < 0) & (observed > 0)).any(0)
+            ).any()
+        return (values == values[0]).all() and (observed == observed[0]).all()
+
+    def at(self, node_rows):
+        return lambda rows: variance_score(
+            self.values[rows], self.observed[rows], self.weight[rows]
+        )
+
+    def counted(self, counts):
+        return lambda rows, node_rows: counts[rows].sum()
+
+
+def vote(row, a, b):
+    """Vote of a ranking on two labels: 1 where the first comes first, 0 where one is missing."""
+    if np.isnan(row[a]) or np.isnan(row[b]):
+        return 0
+    return 1 if row[a] < row[b] else -1
+
+
+class RankingOracle:
+    """What criteria of votes share: purity, and how the least leaf size counts."""
+
+    def __init__(self, y, counts):
+        self.y, self.counts = y, counts
+        self.pairs = list(itertools.combinations(range(y.shape[1]), 2))
+        self.votes = np.array([[vote(row, a, b) for a, b in self.pairs] for row in y])
+
+    def is_pure(self, rows):
+        signs = self.votes[rows]
+        return not ((signs > 0).any(0) & (signs < 0).any(0)).any()
+
+    def counted(self, counts):
+        return lambda rows, node_rows: counts[rows].sum()
+
+    def at(self, node_rows):
+        return self.score
+
+    def copies(self, rows):
+        return [i for i in rows for _ in range(self.counts[i])]
+
+    def mean_tau(self, first, second, compared):
+        """Mean product of the votes of two rankings, over the ``compared`` and what both rank."""
+        one, other = self.votes[first], self.votes[second]
+        both = (np.abs(one) @ np.abs(other).T)[compared].sum()
+        return (one @ other.T)[compared].sum() / both if both else 0.0

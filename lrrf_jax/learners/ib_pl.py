@@ -12,15 +12,15 @@ from lrrf_jax.learners._table import TrainingTable
 from lrrf_jax.learners.neighbors.params import MAX_PRIOR, NeighborConfig
 from lrrf_jax.learners.neighbors.ranker import NeighborsLabelRanker
 from lrrf_jax.learners.neighbors.scores import Model, Neighborhood
-from lrrf_jax.rankings import plackett_luce
+from lrrf_jax.rankings.plackett_luce import Prior, fit_groups, fit_tables
 
-_OVERALL_PRIOR = 1.0  # keeps the strengths of all training rankings away from 0
+_OVERALL_PRIOR = Prior(1.0)  # keeps the strengths of all training rankings away from 0
 
 
 def plackett_luce_scores(near: Neighborhood) -> Array:  # float32 (n_queries, n_labels)
     """Return the strengths of the labels, by the rankings near each row."""
-    fit = plackett_luce.fit_tables(near.positions, near.weight, near.prior, near.overall)
-    return fit.strength
+    prior = Prior(near.prior, near.overall)
+    return fit_tables(near.positions, near.weight, prior).strength
 
 
 def overall_strength(table: TrainingTable) -> NDArray:  # float32 (n_labels,), sums to 1
@@ -28,7 +28,7 @@ def overall_strength(table: TrainingTable) -> NDArray:  # float32 (n_labels,), s
     n_rows = len(table.positions)
     padding = bucket_size(n_rows) - n_rows
     weight = np.ones(n_rows) if table.weight is None else table.weight
-    fit = plackett_luce.fit_groups(
+    fit = fit_groups(
         np.pad(table.positions, ((0, padding), (0, 0)), constant_values=np.nan),
         np.zeros(n_rows + padding, np.int32),
         np.pad(weight, (0, padding)).astype(np.float32),

@@ -73,6 +73,16 @@ def sample_by_log(
     return rank_scores(log_strength + jax.random.gumbel(key, log_strength.shape, jnp.float32))
 
 
+class Prior(NamedTuple):
+    """A gamma prior around ``strength``, worth ``weight`` places won per label; 0: none."""
+
+    weight: Array | float = 0.0
+    strength: Array | None = None  # float32 (n_labels,), sums to 1; None: all equal
+
+
+NO_PRIOR = Prior()
+
+
 class PlackettLuceFit(NamedTuple):
     """Distributions fitted to groups of rankings."""
 
@@ -87,8 +97,7 @@ def fit_groups(
     group: Array,  # int32 (n_samples,), 0..n_groups-1; others are left out
     weight: Array,  # float32 (n_samples,), not negative
     n_groups: int,
-    prior: Array | float = 0.0,
-    prior_strength: Array | None = None,  # float32 (n_labels,), sums to 1; None: all equal
+    prior: Prior = NO_PRIOR,
     max_iterations: int = MAX_ITERATIONS,
 ) -> PlackettLuceFit:
     """Fit one distribution per group, all at once, by minorisation and maximisation (MM).
@@ -99,10 +108,9 @@ def fit_groups(
     whatever the other groups do.
 
     Without a prior that is maximum likelihood, which need not exist: a label that never wins gets
-    0, and where rankings agree, the strengths run off to the boundary, slowly. ``prior``, more
-    than 0, adds a gamma prior around ``prior_strength``, worth ``prior`` places won a label. Every
-    strength is then more than 0 and unique, and that of a label which no ranking compares with
-    another is its ``prior_strength``.
+    0, and where rankings agree, the strengths run off to the boundary, slowly. With a ``prior``
+    of more weight than 0 every strength is more than 0 and unique, and that of a label which no
+    ranking compares with another is the prior's.
 
     Costs O(n_samples n_labels^2) per iteration. Hunter 2004; Caron and Doucet 2012 (prior).
     """
@@ -121,7 +129,6 @@ def fit_groups(
         total,
         lambda strength: strength[:, at],
         prior,
-        prior_strength,
         max_iterations,
     )
 
@@ -131,8 +138,7 @@ def fit_groups(
 def fit_tables(
     positions: Array,  # float32 (n_queries, k, n_labels), NaN: missing
     weight: Array,  # float32 (n_queries, k), not negative
-    prior: Array | float = 0.0,
-    prior_strength: Array | None = None,  # float32 (n_labels,), sums to 1; None: all equal
+    prior: Prior = NO_PRIOR,
     max_iterations: int = MAX_ITERATIONS,
 ) -> PlackettLuceFit:
     """Fit one distribution to each table of k rankings; otherwise as `fit_groups`.
@@ -153,7 +159,6 @@ def fit_tables(
         total,
         lambda strength: strength[None],
         prior,
-        prior_strength,
         max_iterations,
     )
 
@@ -171,8 +176,7 @@ def _fit(
     weight: Array,  # float32 (..., n_columns)
     total: Callable[[Array], Array],  # sums rankings over groups; (n_labels, n_groups)
     spread: Callable[[Array], Array],  # gives each ranking the column of its group
-    prior: Array | float,
-    prior_strength: Array | None,
+    prior: Prior,
     max_iterations: int,
 ) -> PlackettLuceFit:
     positions, weight = positions.astype(jnp.float32), weight.astype(jnp.float32)
@@ -182,12 +186,12 @@ def _fit(
     )
     won = jnp.where(decides, weight[..., None, :], 0.0)
     place = jnp.where(ranked, positions, jnp.inf)
+    prior_strength = prior.strength
     if prior_strength is None:
         prior_strength = jnp.full(n_labels, 1 / n_labels, jnp.float32)
     chex.assert_shape(prior_strength, (n_labels,))
-    prior_strength = prior_strength.astype(jnp.float32)
-    more = jnp.asarray(prior, jnp.float32) * n_labels
-    n_won = total(won) + more * prior_strength[:, None]
+    more = jnp.asarray(prior.weight, jnp.float32) * n_labels
+    n_won = total(won) + more * prior_strength.astype(jnp.float32)[:, None]
     unroll = n_labels if n_labels <= _UNROLLED else 1
 
     def over_labels(function: Callable[[Array], Array]) -> Array:

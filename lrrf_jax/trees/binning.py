@@ -6,16 +6,16 @@ NaN has a bin of its own, the last.
 """
 
 import functools
-from typing import Literal
+from collections.abc import Callable
 
-import jax
+import chex
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from lrrf_jax._typing import Array, NDArray
-from lrrf_jax._xla import COMPILER_OPTIONS
-from lrrf_jax.trees.float_order import HIGHEST, float_key
+from lrrf_jax._numerics import HIGHEST, float_key
+from lrrf_jax._typing import Array, NDArray, jit
+from lrrf_jax._xla import COMPILER_OPTIONS, fusion_barrier, take
 
 MAX_THRESHOLDS = 255  # bins fit in uint8
 _BIN_SIZES = (16, 32, 64, 128, 256)  # few sizes, so that few programs are compiled
@@ -23,26 +23,15 @@ _QUANTILE_ROWS = 200_000  # more rows do not move a quantile by a visible amount
 _THRESHOLDS_PER_STEP = 8
 
 
-def resolve_max_bins(max_bins: int | Literal["auto", "exact"], n_samples: int) -> int:
-    """Turn the user's ``max_bins`` into a number of candidate thresholds a feature."""
-    if max_bins == "exact":
-        return MAX_THRESHOLDS
-    if max_bins == "auto":
-        # Split search dominates where rows are few; on sets of 8,000 and 11,000 rows, twice as
-        # many thresholds made no difference that exceeds the noise.
-        return 31 if n_samples < 20_000 else 63
-    return int(max_bins)
-
-
 def candidate_thresholds(
     features: NDArray,  # float32 (n_samples, n_features), may hold NaN
     max_thresholds: int,
 ) -> NDArray:  # float32 (n_features, n_bins - 1)
-    """Choose at most ``max_thresholds`` thresholds a feature, each between two of its values.
+    """Choose at most ``max_thresholds`` thresholds per feature, each between two of its values.
 
     Where a feature has few distinct values every midpoint is kept, else those nearest to equal
     shares of the rows. A feature with missing values starts with ``-inf``, which parts them from
-    the rest. Rows are padded with ``+inf``, which sends nothing to the left.
+    the others. Rows are padded with ``+inf``, which sends nothing to the left.
 
     Returns
     -------
@@ -87,7 +76,7 @@ def _column_thresholds(column: NDArray, max_thresholds: int) -> NDArray:
     return np.concatenate([head, np.where(middle > lower, middle, upper)])
 
 
-@functools.partial(jax.jit, compiler_options=COMPILER_OPTIONS)
+@functools.partial(jit, compiler_options=COMPILER_OPTIONS)
 def bin_features(
     features: Array,  # float32 (n_samples, n_features)
     thresholds: Array,  # float32 (n_features, n_bins - 1)
@@ -96,6 +85,9 @@ def bin_features(
 
     Counting is several times faster than a binary search on every device.
     """
+    chex.assert_rank([features, thresholds], 2)
+    chex.assert_shape(features, (None, len(thresholds)))
+    chex.assert_type([features, thresholds], jnp.float32)
     n_bins = thresholds.shape[1] + 1
     keys = float_key(features).T
     steps = jnp.pad(
@@ -106,7 +98,8 @@ def bin_features(
     # The padding of `thresholds` itself: no value may be counted as at or above it.
     steps = jnp.where(steps >= float_key(jnp.float32(jnp.inf)), jnp.int32(HIGHEST), steps)
 
-    def count(total, some):  # some: int32 (_THRESHOLDS_PER_STEP, n_features)
+    # some: int32 (_THRESHOLDS_PER_STEP, n_features)
+    def count(total: Array, some: Array) -> tuple[Array, None]:
         for step in range(_THRESHOLDS_PER_STEP):
             total = total + (keys >= some[step][:, None]).astype(jnp.int32)
         return total, None
@@ -115,3 +108,39 @@ def bin_features(
     bins = lax.scan(count, jnp.zeros(keys.shape, jnp.int32), steps)[0]
     bins = jnp.where(jnp.isnan(features.T), jnp.int32(n_bins - 1), bins)
     return bins.astype(jnp.uint8).T
+
+
+def bins_of_rows(
+    bin_index: Array,  # uint8 (n_samples, n_features)
+    row: Array,  # int32 (n_drawn,)
+    feature: Array,  # int32 (n_drawn,), or one for all
+) -> Array:  # int32 (n_drawn,)
+    """Look up one bin of each row."""
+    cell = row * bin_index.shape[1] + feature
+    return take(bin_index.reshape(-1), cell).astype(jnp.int32)
+
+
+def candidate_bins(
+    bin_index: Array,  # uint8 (n_samples, n_features)
+    row: Array,  # int32 (n_drawn,)
+    slot: Array,  # int32 (n_drawn,), the node of each
+    candidates: Array,  # int32 (n_nodes, n_candidates), features that a node may split on
+) -> Callable[[Array], Array]:
+    """Return the function from a candidate's number to the bin of each row, int32 (n_drawn,).
+
+    As many features as fit share a word: a look-up costs more than arithmetic.
+    """
+    n_nodes, n_candidates = candidates.shape
+    bits = max(1, (bin_index.shape[1] - 1).bit_length())
+    per_word = min(31 // bits, n_candidates)
+    padded = jnp.pad(candidates, ((0, 0), (0, -n_candidates % per_word)))
+    shift = bits * jnp.arange(per_word, dtype=jnp.int32)
+    packed = (padded.reshape(n_nodes, -1, per_word) << shift).sum(-1, dtype=jnp.int32)
+    packed = fusion_barrier(packed.T)
+    words = fusion_barrier(jnp.stack([take(word, slot) for word in packed]))
+
+    def bins(k: Array) -> Array:
+        word = lax.dynamic_index_in_dim(words, k // per_word, keepdims=False)
+        return bins_of_rows(bin_index, row, word >> bits * (k % per_word) & (2**bits - 1))
+
+    return bins

@@ -1,7 +1,7 @@
-"""Bit-sliced traversal: every distinct test once a tile, then trees as bit-wise multiplexers.
+"""Bit-sliced traversal: each distinct test once per tile, then trees as bit-wise multiplexers.
 
 Instead of walking a row down a tree, ask each distinct (feature, threshold) question of the
-whole forest once for a tile of rows, and keep the answers as bit planes, one bit a row. A tree
+whole forest once for a tile of rows, and keep the answers as bit planes, one bit per row. A tree
 is then a multiplexer over its planes: no branch or load depends on data, and one instruction
 moves as many rows as its register has bits. Only the leaf look-up gathers. Histogram training
 makes it pay: trees share thresholds.
@@ -13,17 +13,15 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from lrrf_jax._numerics import float_key
 from lrrf_jax._typing import AnyArray, Array, NDArray
 from lrrf_jax._xla import bucket_size, fusion_barrier, take
-from lrrf_jax.trees.float_order import float_key
 from lrrf_jax.trees.forest import Forest
 from lrrf_jax.trees.traversal import forest_tests, goes_right
 
-MAX_DEPTH = 9  # beyond, the planes of a tree outgrow the cache and most of them are padding
-TREES_PER_STEP = 5  # long enough inner loops, planes that stay in the cache
+MAX_DEPTH = 9  # deeper trees have planes that outgrow the cache, most of them padding
+TREES_PER_STEP = 5  # inner loops are long enough, and planes stay in the cache
 ROWS_PER_WORD = 32
-_AT_ONCE = 2**15  # leaf words that cost less in one array than a loop over trees does
-_TILE = 2048  # rows whose planes of TREES_PER_STEP trees stay in the cache
 
 
 class SlicedForest(NamedTuple):
@@ -33,7 +31,7 @@ class SlicedForest(NamedTuple):
     question_limit: AnyArray  # uint32 (n_questions,)
     question_origin: AnyArray  # uint32 (n_questions,), see `traversal.Tests`
     question_of_node: AnyArray  # int32 (n_steps, TREES_PER_STEP, n_nodes), in pre-order
-    leaf_words: AnyArray  # uint32 (n_steps * TREES_PER_STEP, 2**depth, n_words)
+    leaf_words: AnyArray  # uint32 (n_steps, TREES_PER_STEP, 2**depth, n_words)
 
 
 def _preorder(depth: int) -> NDArray:
@@ -47,8 +45,8 @@ def _preorder(depth: int) -> NDArray:
 
 
 def packed_words(n_trees: int, leaf_value: NDArray) -> int:
-    """Words for the values of a leaf, so many a word that sums over the trees do not overflow."""
-    n_outputs = leaf_value.shape[1]
+    """Count words per leaf: as many values per word as sums over the trees leave room for."""
+    n_outputs: int = leaf_value.shape[1]
     if leaf_value.min() < 0:
         return n_outputs
     bits = max(1, (n_trees * int(leaf_value.max())).bit_length())
@@ -63,7 +61,8 @@ def _pack(
     padding = n_words * per_word - values.shape[1]
     parts = np.pad(values, ((0, 0), (0, padding))).astype(np.uint32).reshape(-1, n_words, per_word)
     shift = np.arange(per_word, dtype=np.uint32) * np.uint32(bits)
-    return np.bitwise_or.reduce(parts << shift, axis=2)
+    words: NDArray = np.bitwise_or.reduce(parts << shift, axis=2)
+    return words
 
 
 def _values_per_word(n_outputs: int, n_words: int) -> tuple[int, int]:
@@ -93,14 +92,13 @@ def slice_forest(forest: Forest) -> SlicedForest:
         question_limit=questions[1].astype(np.uint32),
         question_origin=questions[2].astype(np.uint32),
         question_of_node=of_node.reshape(-1, TREES_PER_STEP, 2**depth - 1).astype(np.int32),
-        leaf_words=leaf_words,
+        leaf_words=leaf_words.reshape(-1, TREES_PER_STEP, *leaf_words.shape[1:]),
     )
 
 
 def _answer_planes(
     forest: SlicedForest,
     features: Array,  # float32 (n_samples, n_features)
-    zero: Array,
 ) -> Array:  # uint8 (n_questions, n_samples / 8)
     """Ask every question of every row.
 
@@ -110,28 +108,17 @@ def _answer_planes(
     n_samples, n_features = features.shape
     n_words = n_samples // ROWS_PER_WORD
     runs = float_key(features).reshape(8, n_words, 4, n_features).transpose(3, 2, 0, 1)
-    runs = fusion_barrier(zero, runs).reshape(n_features, ROWS_PER_WORD, n_words)
+    runs = fusion_barrier(runs).reshape(n_features, ROWS_PER_WORD, n_words)
     limit, origin = forest.question_limit[:, None], forest.question_origin[:, None]
     word = jnp.zeros((), jnp.uint32)
     for k in range(ROWS_PER_WORD):
         right = goes_right(take(runs[:, k], forest.question_feature), limit, origin)
         word = word | jnp.where(right, jnp.uint32(1 << k), jnp.uint32(0))
-    return lax.bitcast_convert_type(fusion_barrier(zero, word), jnp.uint8).reshape(
-        -1, n_samples // 8
-    )
+    return lax.bitcast_convert_type(fusion_barrier(word), jnp.uint8).reshape(-1, n_samples // 8)
 
 
-def _in_longer_steps(questions: Array, n_samples: int) -> Array:
-    """Put steps together where rows are few, and a step costs more than what it does."""
-    n_steps = len(questions)
-    times = max(
-        k for k in range(1, n_steps + 1) if n_steps % k == 0 and (k == 1 or k * n_samples <= _TILE)
-    )
-    return questions.reshape(n_steps // times, -1, questions.shape[-1])
-
-
-def _select_paths(planes: Array, zero: Array) -> list[Array]:
-    """Fold the planes of some trees, uint8 (n, n_nodes, width), to those on each row's way.
+def _select_paths(planes: Array) -> list[Array]:
+    """Fold the planes of some trees, uint8 (n, n_nodes, width), to those on each row's path.
 
     The root's bit picks the left or the right half of the rest, for every row at once.
     """
@@ -144,7 +131,7 @@ def _select_paths(planes: Array, zero: Array) -> list[Array]:
         left, right = planes[:, 1 : 1 + half], planes[:, 1 + half :]
         planes = left ^ (root[:, None] & (left ^ right))
         if len(path) % 2 == 0 and half > 1:
-            planes = fusion_barrier(zero, planes)  # bounds what a fusion computes again
+            planes = fusion_barrier(planes)  # bounds what a fusion computes again
 
 
 def _leaf_numbers(path: list[Array]) -> Array:  # (n, n_samples); uint8 up to depth 8
@@ -160,50 +147,34 @@ def _leaf_numbers(path: list[Array]) -> Array:  # (n, n_samples); uint8 up to de
     return jnp.stack(rows, axis=1).reshape(len(path[0]), -1)
 
 
-def _add_leaves(
-    total: Array,  # uint32 (n_samples, n_words)
-    leaves: Array,  # uint8 or int32 (n, n_samples)
-    words: Array,  # uint32 (n, 2**depth, n_words)
-) -> Array:  # uint32 (n_samples, n_words)
-    """Add the words of each row's leaves in n trees."""
-    if leaves.size * words.shape[-1] <= _AT_ONCE:
-        first = words.shape[1] * jnp.arange(len(leaves), dtype=jnp.int32)[:, None]
-        at = first + leaves.astype(jnp.int32)
-        return total + take(words.reshape(-1, words.shape[-1]), at).sum(0, dtype=jnp.uint32)
-    for leaf, word in zip(leaves, words, strict=True):  # one loop over the rows
-        total = total + take(word, leaf.astype(jnp.int32))
-    return total
-
-
 def sum_leaves_sliced(
     forest: SlicedForest,
     features: Array,  # float32 (n_samples, n_features), n_samples a multiple of 32
     n_outputs: int,
-    zero: Array,
 ) -> Array:  # int32 (n_samples, n_outputs)
     """Sum the leaf values of each row over all trees: the same integers as the plain form.
 
-    Cost a tile: O(n_questions + n_trees 2**depth) operations on n_samples bits, and one gather
-    a row and tree.
+    Cost per tile: O(n_questions + n_trees 2**depth) operations on n_samples bits, and one gather
+    per row and tree.
     """
-    planes = _answer_planes(forest, features, zero)
+    planes = _answer_planes(forest, features)
     n_words = forest.leaf_words.shape[-1]
 
-    def add_trees(total, trees):
-        questions, words = trees  # int32 (n, n_nodes), uint32 (n, 2**depth, n_words)
-        path = _select_paths(fusion_barrier(zero, take(planes, questions)), zero)
-        path = fusion_barrier(zero, *path) if len(path) > 1 else path
-        leaves = fusion_barrier(zero, _leaf_numbers(list(path)))
-        return _add_leaves(total, leaves, words), None
+    def add_trees(total: Array, trees: tuple[Array, Array]) -> tuple[Array, None]:
+        questions, words = trees  # int32 (n, n_nodes), uint32 (n, 2**depth, n_words), n per step
+        path = _select_paths(fusion_barrier(take(planes, questions)))
+        path = list(fusion_barrier(*path)) if len(path) > 1 else path
+        leaves = fusion_barrier(_leaf_numbers(path))
+        for leaf, word in zip(leaves, words, strict=True):  # one loop over the rows
+            total = total + take(word, leaf.astype(jnp.int32))
+        return total, None
 
-    questions = _in_longer_steps(forest.question_of_node, len(features))
-    words = forest.leaf_words.reshape(*questions.shape[:2], -1, n_words)
     total = jnp.zeros((len(features), n_words), jnp.uint32)
-    total = lax.scan(add_trees, total, (questions, words))[0]
+    total = lax.scan(add_trees, total, (forest.question_of_node, forest.leaf_words))[0]
     if n_words == n_outputs:
         return lax.bitcast_convert_type(total, jnp.int32)
     per_word, bits = _values_per_word(n_outputs, n_words)
-    total = fusion_barrier(zero, total.T)
+    total = fusion_barrier(total.T)
     parts = [total >> bits * k & jnp.uint32(2**bits - 1) for k in range(per_word)]
     sums = jnp.stack(parts, axis=1).reshape(-1, len(features))[:n_outputs]
-    return fusion_barrier(zero, sums.astype(jnp.int32)).T
+    return fusion_barrier(sums.astype(jnp.int32)).T

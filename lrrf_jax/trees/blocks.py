@@ -1,4 +1,4 @@
-"""A forest in blocks: over threads, devices and processes, in as little memory as is given.
+"""A forest in blocks: over threads, devices and processes, within the memory that is given.
 
 A tree depends on its number, the key and the table alone, so neither the blocks, nor who grows
 them, can change it.
@@ -8,22 +8,22 @@ import concurrent.futures
 import dataclasses
 import functools
 import math
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 import jax
 import numpy as np
 from jax.sharding import Mesh, PartitionSpec
 
-from lrrf_jax import _devices as mesh
+from lrrf_jax import _devices
 from lrrf_jax._jax_settings import our_settings
-from lrrf_jax._typing import AnyArray, Array, NDArray
+from lrrf_jax._typing import AnyArray, Array, NDArray, jit
 from lrrf_jax._xla import COMPILER_OPTIONS
 from lrrf_jax.trees.draws import TreeKeys, drawn_capacity, keys_of_trees
-from lrrf_jax.trees.ensemble import LeafValue, Trees, grow_together
 from lrrf_jax.trees.forest import Forest, grown_depth, node_levels, with_depth
+from lrrf_jax.trees.grower import Trees, grow_together, grow_trees
 from lrrf_jax.trees.growth import GrowthConfig, Samples
-from lrrf_jax.trees.level_plan import level_nodes
+from lrrf_jax.trees.nodes import level_nodes
 
 # Rows that trees grow on together, where a cache has to hold them; elsewhere memory decides.
 _CPU_ROWS = 2**15
@@ -37,111 +37,88 @@ class Grown(NamedTuple):
     gain: AnyArray  # float32 (n_trees, 2**depth - 1), rise of the purity score at each node
 
 
-def grow_forest(
-    key: Array,
-    samples: Samples,
-    config: GrowthConfig,
-    leaf_value: LeafValue,
-    n_trees: int,
-    **options: Any,
-) -> Grown:
-    """Grow trees as :func:`grow_blocks` does, and put them together."""
-    return join_grown(*grow_blocks(key, samples, config, leaf_value, n_trees, **options))
-
-
 def grow_blocks(
     key: Array,
     samples: Samples,
     config: GrowthConfig,
-    leaf_value: LeafValue,
-    n_trees: int,
+    trees: range,
     *,
-    first_tree: int = 0,
-    n_threads: int | None = None,
     trees_at_once: int | None = None,
     memory_budget: int | None = None,
 ) -> Iterator[Grown]:
-    """Grow trees ``first_tree .. first_tree + n_trees - 1``, block after block, in order.
+    """Grow the trees of these numbers, block after block, in order.
 
     A block is ``trees_at_once`` trees on each of the devices that :mod:`lrrf_jax._devices`
-    names; on CPUs several blocks grow at a time, one a thread, or fewer where ``memory_budget``
+    names; on CPUs several blocks grow at a time, one per thread, or fewer where ``memory_budget``
     (bytes) has no room for so many trees. Where the devices belong to several processes, all of
     them must make the same call, and each gets every tree.
     """
-    devices = mesh.growing_devices()
+    devices = _devices.growing_devices()
     if devices[0].platform != "cpu":
         # Additions of 16 bits, which halve what a cache must hold, are loops elsewhere.
         config = dataclasses.replace(config, short_sums=False)
-    size = trees_at_once or _trees_at_once(samples, config, -(-n_trees // len(devices)))
+    size = trees_at_once or _trees_at_once(samples, config, -(-len(trees) // len(devices)))
     blocks = []
-    for start in range(0, n_trees, size * len(devices)):
-        numbers = first_tree + np.arange(start, min(start + size * len(devices), n_trees))
+    for start in range(0, len(trees), size * len(devices)):
         # The last block keeps the shape of the others.
         blocks.append(np.full((len(devices), size), -1, np.int32))
-        for row, share in zip(blocks[-1], np.array_split(numbers, len(devices)), strict=True):
+        shares = np.array_split(trees[start : start + size * len(devices)], len(devices))
+        for row, share in zip(blocks[-1], shares, strict=True):
             row[: len(share)] = share
-    grow, finish = _block_grower(key, samples, config, leaf_value, devices)
-    n_threads = n_threads or mesh.n_workers(devices)
+    grow, finish = _block_grower(key, samples, config, devices)
+    n_threads = _devices.n_workers(devices)
     if memory_budget is not None:
-        one_each = _tree_bytes(samples, config) * size * mesh.n_in_one_memory(devices)
+        one_each = _tree_bytes(samples, config) * size * _devices.n_in_one_memory(devices)
         n_threads = max(1, min(n_threads, memory_budget // one_each))
-    grown = _in_threads(grow, blocks, n_threads)
-    for block, trees in zip(blocks, grown, strict=True):
-        yield _without_padding(block, finish(trees))
+    for block, grown in zip(blocks, _in_threads(grow, blocks, n_threads), strict=True):
+        yield _without_padding(block, finish(grown))
 
 
-def _block_grower(key, samples, config, leaf_value, devices):
-    """Two steps to grow a block, (n_devices, n_trees): one for any thread, one for the first."""
+def _block_grower(
+    key: Array, samples: Samples, config: GrowthConfig, devices: _devices.Devices
+) -> tuple[Callable[[NDArray], Trees], Callable[[Trees], Trees]]:
+    """Return two steps for a block, (n_devices, n_trees): for any thread, and for the first."""
     if len(devices) == 1:
         samples = jax.device_put(samples, devices[0])
 
-        def grow(numbers):
+        def grow(numbers: NDArray) -> Trees:
             keys, exists = keys_of_trees(key, numbers[0]), numbers[0] >= 0
-            return jax.device_get(grow_together(keys, exists, samples, config, leaf_value))
+            return Trees(*jax.device_get(grow_together(keys, exists, samples, config)))
 
         return grow, lambda trees: jax.tree.map(lambda field: field[None], trees)
 
-    line = mesh.line_up(devices, "trees")
-    samples = mesh.replicate(samples, line)
+    line = _devices.line_up(devices, "trees")
+    samples = _devices.replicate(samples, line)
 
-    def start(numbers):
+    def start(numbers: NDArray) -> Trees:
         numbers = numbers.reshape(-1)
-        lots = keys_of_trees(key, numbers), numbers >= 0
-        keys, exists = jax.tree.map(lambda field: mesh.split(field, line), lots)
-        trees = grow_on_mesh(keys, exists, samples, config, leaf_value, line=line)
-        return jax.block_until_ready(trees)
+        all_trees = keys_of_trees(key, numbers), numbers >= 0
+        keys, exists = jax.tree.map(lambda field: _devices.split(field, line), all_trees)
+        trees = grow_on_mesh(keys, exists, samples, config, line=line)
+        jax.block_until_ready(trees)
+        return trees
 
-    return start, lambda trees: mesh.fetch(trees, line)
+    return start, lambda trees: _devices.fetch(trees, line)
 
 
-@functools.partial(
-    jax.jit,
-    static_argnames=("config", "leaf_value", "line"),
-    compiler_options=COMPILER_OPTIONS,
-)
+@functools.partial(jit, static_argnames=("config", "line"), compiler_options=COMPILER_OPTIONS)
 def grow_on_mesh(
     keys: TreeKeys,  # (n_devices * n_trees,), spread over the mesh
     exists: Array,  # bool (n_devices * n_trees,), spread over the mesh
     samples: Samples,  # on every device
     config: GrowthConfig,
-    leaf_value: LeafValue,
     *,
     line: Mesh,
 ) -> Trees:  # fields (n_devices, ...)
     """Let each device grow its share of the trees: one program, in which nothing is exchanged."""
 
-    def grow_share(keys, exists, samples):
-        # The function itself: a jitted one with compiler options cannot be called from another.
-        trees = grow_together.__wrapped__(keys, exists, samples, config, leaf_value)
-        return jax.tree.map(lambda field: field[None], trees)
+    def grow_share(keys: TreeKeys, exists: Array, samples: Samples) -> Trees:
+        # Not the jitted one: with compiler options that cannot be called from another.
+        return Trees(*(field[None] for field in grow_trees(keys, exists, samples, config)))
 
-    everywhere, spread = PartitionSpec(), PartitionSpec("trees")
+    spread, whole = PartitionSpec("trees"), PartitionSpec()
     return jax.shard_map(
-        grow_share,
-        mesh=line,
-        in_specs=(spread, spread, everywhere),
-        out_specs=spread,
-        check_vma=False,
+        grow_share, mesh=line, in_specs=(spread, spread, whole), out_specs=spread, check_vma=False
     )(keys, exists, samples)
 
 
@@ -167,15 +144,15 @@ def _without_padding(
 
 def _tree_bytes(samples: Samples, config: GrowthConfig) -> int:
     """Estimate the memory for a tree in work: its histograms, and what goes with each row."""
-    n_stats = getattr(config.criterion, "n_stats", 1)
+    n_stats: int = getattr(config.criterion, "n_stats", 1)
     n_drawn = drawn_capacity(samples.weight.shape[0], config.bootstrap)
     kinds = level_nodes(config, samples.weight.shape[0], n_drawn)
     lanes = [(n_nodes * config.n_candidates, n_bins) for n_nodes, n_bins in kinds]
     histograms = 4 * n_stats * max(n_lanes * n_bins for n_lanes, n_bins in lanes)
     ranks = config.n_bins * max((n_lanes for n_lanes, _ in lanes[1:]), default=0)
-    # As XLA:CPU says of programs for 200,000 rows, to within a half: two copies of the
-    # statistics, places, nodes, keys.
-    n_columns = math.prod(samples.stat.shape[1:]) + samples.leaf_stat.shape[1]
+    # Two copies of the statistics, places, nodes, keys: within 50 % of what XLA:CPU reports of
+    # programs for 200,000 rows.
+    n_columns: int = math.prod(samples.stat.shape[1:]) + samples.leaf_stat.shape[1]
     tables = min(histograms + ranks, config.histogram_bytes)
     if config.splitter == "frequency":
         # Samples are counted by bin in the same room.
@@ -186,21 +163,23 @@ def _tree_bytes(samples: Samples, config: GrowthConfig) -> int:
 def _trees_at_once(samples: Samples, config: GrowthConfig, n_trees: int) -> int:
     n_drawn = drawn_capacity(samples.weight.shape[0], config.bootstrap)
     room = config.histogram_bytes // _tree_bytes(samples, config)
-    most = max(1, min(_MOST_TREES_AT_ONCE, room))
+    limit = max(1, min(_MOST_TREES_AT_ONCE, room))
     if jax.default_backend() == "cpu":
-        most = min(most, max(1, _CPU_ROWS // n_drawn))
-    # A power of two: forests of other sizes share the program. What is too many stays empty.
+        limit = min(limit, max(1, _CPU_ROWS // n_drawn))
+    # A power of two, so that forests of other sizes share the program; surplus ones stay empty.
     enough = 1 << (n_trees - 1).bit_length()
-    return min(enough, 1 << (most.bit_length() - 1))
+    return min(enough, 1 << (limit.bit_length() - 1))
 
 
-def _in_threads(start, blocks, n_threads: int) -> Iterator[Any]:
+def _in_threads(
+    start: Callable[[NDArray], Trees], blocks: list[NDArray], n_threads: int
+) -> Iterator[Trees]:
     yield start(blocks[0])  # alone, so that the program is compiled once
     if n_threads == 1:
         yield from map(start, blocks[1:])
         return
 
-    def start_there(block):
+    def start_there(block: NDArray) -> Trees:
         with our_settings():  # which threads do not inherit
             return start(block)
 
@@ -215,14 +194,14 @@ def as_deep_as_grown(grown: Grown) -> Grown:
 
 
 def join_grown(*grown: Grown) -> Grown:
-    """Put several lots of trees behind each other."""
+    """Join several groups of trees, one after another."""
     forest = join(*(part.forest for part in grown))
     gains = [node_levels(part.gain, forest.depth, 0) for part in grown]
     return Grown(forest, np.concatenate(gains))
 
 
 def join(*forests: Forest) -> Forest:
-    """Put the trees of several forests behind each other, as deep as the deepest; host side."""
+    """Join several forests, one after another, as deep as the deepest; host side."""
     depth = max(forest.depth for forest in forests)
     sizes = [len(forest.leaf_value) for forest in forests]
     first_slot = np.cumsum([0, *sizes[:-1]]).astype(np.int32)
@@ -234,7 +213,7 @@ def join(*forests: Forest) -> Forest:
 
 
 def take_trees(grown: Grown, first: int, stop: int) -> Grown:
-    """Trees ``first .. stop - 1`` of a lot; the slots of a tree lie behind each other."""
+    """Take trees ``first .. stop - 1``; the slots of a tree follow one another."""
     forest = grown.forest
     slots = forest.leaf_slot[first:stop]
     low, high = slots.min(), slots.max() + 1

@@ -12,10 +12,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from lrrf_jax._numerics import running_sum
+from lrrf_jax._threefry import derive_keys, key_of, random_words, uniform_of
 from lrrf_jax._typing import AnyArray, Array, NDArray
 from lrrf_jax._xla import add_at, fusion_barrier, take
-from lrrf_jax.trees.growth import Draw, GrowthConfig, Lottery, Samples
-from lrrf_jax.trees.threefry import derive_keys, key_of, random_words, uniform_of
+from lrrf_jax.trees.growth import Candidates, Drawn, GrowthConfig, Samples
 
 
 class TreeKeys(NamedTuple):
@@ -27,14 +28,14 @@ class TreeKeys(NamedTuple):
 
 
 def keys_of_trees(key: Array, trees: NDArray) -> TreeKeys:
-    """Keys of the trees of these numbers, int32 (n_trees,); host side."""
+    """Derive the keys of the trees of these numbers, int32 (n_trees,); host side."""
     tree = derive_keys(key_of(key), trees)
-    nought, one = np.zeros_like(trees), np.ones_like(trees)
-    growth = derive_keys(tree, one)
+    first, second = np.zeros_like(trees), np.ones_like(trees)
+    growth = derive_keys(tree, second)
     return TreeKeys(
-        rows=derive_keys(tree, nought),
-        candidates=derive_keys(growth, nought),
-        thresholds=derive_keys(growth, one),
+        rows=derive_keys(tree, first),
+        candidates=derive_keys(growth, first),
+        thresholds=derive_keys(growth, second),
     )
 
 
@@ -45,24 +46,14 @@ def row_counts(
     bootstrap: bool,
 ) -> Array:  # int32 (n_trees, n_rows)
     """How often each tree draws each row: what its growth sees."""
-    if bootstrap:
-        return _bootstrap_counts(key, n_samples, n_rows)
-    every = (jnp.arange(n_rows, dtype=jnp.int32) < n_samples).astype(jnp.int32)
-    return jnp.broadcast_to(every, (len(key), n_rows))
-
-
-def _bootstrap_counts(
-    key: Array,  # uint32 (n_trees, 2)
-    n_samples: Array,  # int32 ()
-    n_rows: int,  # n_samples and padding
-) -> Array:  # int32 (n_trees, n_rows)
-    """How often each row comes in ``n_samples`` draws with replacement; padding never."""
+    real = (jnp.arange(n_rows, dtype=jnp.int32) < n_samples).astype(jnp.int32)
+    real = jnp.broadcast_to(real, (len(key), n_rows))
+    if not bootstrap:
+        return real
     words = random_words(key, n_rows)
     drawn = _high_word(words, n_samples.astype(jnp.uint32)).astype(jnp.int32)
     # One flat table: XLA:CPU adds to that at the speed of a C loop, and not to a matrix.
     first = n_rows * jnp.arange(len(words), dtype=jnp.int32)[:, None]
-    real = jnp.arange(n_rows, dtype=jnp.int32) < n_samples
-    real = jnp.broadcast_to(real.astype(jnp.int32), drawn.shape)
     counts = jnp.zeros(drawn.size, jnp.int32)
     return add_at(counts, (first + drawn).reshape(-1), real.reshape(-1)).reshape(drawn.shape)
 
@@ -70,9 +61,9 @@ def _bootstrap_counts(
 def _high_word(a: Array, b: Array) -> Array:  # uint32
     """Upper half of the 64-bit product: ``a`` uniform over 32 bits gives 0 .. b - 1.
 
-    One random word a draw. No row is favoured by more than n_samples / 2**32.
+    One random word per draw. No row is favoured by more than n_samples / 2**32.
     """
-    half = jnp.uint32(0xFFFF)
+    half: Array = jnp.uint32(0xFFFF)
     a_low, a_high, b_low, b_high = a & half, a >> 16, b & half, b >> 16
     cross = a_high * b_low + (a_low * b_low >> 16)
     return a_high * b_high + (cross >> 16) + ((a_low * b_high + (cross & half)) >> 16)
@@ -90,61 +81,42 @@ def draw_samples(
     exists: Array,  # bool (n_trees,), trees that draw anything
     samples: Samples,
     config: GrowthConfig,
-) -> Draw:
-    """Draw the rows of some trees."""
+) -> Drawn:
+    """Draw the rows of some trees; each starts at the place of its root, the number of its tree."""
     n_trees, n_rows = len(exists), samples.weight.shape[0]
     capacity = drawn_capacity(n_rows, config.bootstrap)
     counts = row_counts(key, samples.n_samples, n_rows, config.bootstrap)
-    drawn = ((counts > 0) & exists[:, None]).astype(jnp.int32)
+    is_drawn = ((counts > 0) & exists[:, None]).astype(jnp.int32)
     # Rows that are drawn go to the front of their tree's places, in order.
-    place = fusion_barrier(samples.zero, _marks_before(drawn, samples.zero))
+    place = fusion_barrier(running_sum(is_drawn) - is_drawn)
     tree = jnp.arange(n_trees, dtype=jnp.int32)[:, None]
-    place = jnp.where(drawn > 0, place + capacity * tree, capacity * n_trees).reshape(-1)
+    place = jnp.where(is_drawn > 0, place + capacity * tree, capacity * n_trees).reshape(-1)
     row = jnp.broadcast_to(jnp.arange(n_rows, dtype=jnp.int32), counts.shape).reshape(-1)
     nothing = jnp.zeros(n_trees * capacity, jnp.int32)
     row = nothing.at[place].set(row, mode="drop")
     copies = nothing.at[place].set(counts.reshape(-1), mode="drop")
-    return Draw(
-        tree=jnp.repeat(tree[:, 0], capacity),
-        row=row,
-        copies=copies,
-        weight=take(samples.weight, row) * copies,
-    )
+    at, weight = jnp.repeat(tree[:, 0], capacity), take(samples.weight, row) * copies
+    drawn = Drawn(row, at, copies, weight, label=jnp.zeros(0, jnp.int32))
+    return drawn._replace(label=config.criterion.start(drawn, samples))
 
 
-def _marks_before(mark: Array, zero: Array) -> Array:
-    """Count the 1s before each place of each row; int32 (n_trees, n_rows) of 0 and 1.
-
-    By words of 32 places, and bits within a word: XLA:CPU vectorises that, and not ``cumsum``.
-    """
-    n_rows = mark.shape[1]
-    bits = jnp.pad(mark, ((0, 0), (0, -n_rows % 32))).astype(jnp.uint32)
-    place = jnp.arange(32, dtype=jnp.uint32)
-    bits = bits.reshape(len(mark), -1, 32)
-    word = fusion_barrier(zero, (bits << place).sum(-1, dtype=jnp.uint32))
-    count = lax.population_count(word)
-    before = fusion_barrier(zero, jnp.cumsum(count, axis=1) - count)
-    within = lax.population_count(word[:, :, None] & ((jnp.uint32(1) << place) - 1))
-    return (before[:, :, None] + within).astype(jnp.int32).reshape(len(mark), -1)[:, :n_rows]
-
-
-def draw_lottery(keys: TreeKeys, config: GrowthConfig) -> Lottery:
-    """Draw for every node of each tree, breadth first."""
+def draw_candidates(keys: TreeKeys, config: GrowthConfig) -> Candidates:
+    """Draw for each node, breadth first in its tree; fields (n_trees, n_nodes, n_candidates)."""
     n_nodes, n_candidates = 2**config.max_depth - 1, config.n_candidates
     shape = len(keys.candidates), n_candidates, n_nodes
     if n_candidates == config.n_features:
         every = jnp.arange(n_candidates, dtype=jnp.int32)
-        candidates = jnp.broadcast_to(every, (shape[0], n_nodes, n_candidates))
+        feature = jnp.broadcast_to(every, (shape[0], n_nodes, n_candidates))
     else:
         words = random_words(keys.candidates, n_candidates * n_nodes).reshape(shape)
-        candidates = jax.vmap(lambda words: draw_candidates(words, config.n_features))(words)
+        feature = jax.vmap(lambda words: choose_features(words, config.n_features))(words)
     if config.splitter != "random":
-        return Lottery(candidates, None)
+        return Candidates(feature, None)
     words = random_words(keys.thresholds, n_nodes * n_candidates)
-    return Lottery(candidates, uniform_of(words).reshape(candidates.shape))
+    return Candidates(feature, uniform_of(words).reshape(feature.shape))
 
 
-def draw_candidates(
+def choose_features(
     words: Array,  # uint32 (n_candidates, n_nodes)
     n_features: int,
 ) -> Array:  # int32 (n_nodes, n_candidates)
@@ -156,11 +128,12 @@ def draw_candidates(
     """
     n_candidates = len(words)
 
-    def draw(k, chosen):
+    def draw(k: Array, chosen: Array) -> Array:
         last = n_features - n_candidates + k
         drawn = (words[k] % (last + 1).astype(jnp.uint32)).astype(jnp.int32)
         drawn = jnp.where((chosen == drawn).any(0), last, drawn)
         return chosen.at[k].set(drawn)
 
-    nothing = jnp.full(words.shape, -1, jnp.int32)
-    return lax.fori_loop(jnp.int32(0), jnp.int32(n_candidates), draw, nothing).T
+    chosen: Array = jnp.full(words.shape, -1, jnp.int32)
+    chosen = lax.fori_loop(jnp.int32(0), jnp.int32(n_candidates), draw, chosen)
+    return chosen.T

@@ -30,17 +30,17 @@ class Forest(NamedTuple):
     @property
     def n_trees(self) -> int:
         """Number of trees."""
-        return self.feature.shape[0]
+        return int(self.feature.shape[0])
 
     @property
     def depth(self) -> int:
         """Tests on the longest path."""
-        return self.leaf_slot.shape[1].bit_length() - 1
+        return int(self.leaf_slot.shape[1]).bit_length() - 1
 
     @property
     def n_outputs(self) -> int:
         """Integers in a leaf."""
-        return self.leaf_value.shape[1]
+        return int(self.leaf_value.shape[1])
 
 
 def invariant_violation(forest: Forest, n_features: int) -> str | None:
@@ -108,7 +108,7 @@ def node_levels(values: NDArray, depth: int, unsplit: float) -> NDArray:  # (n_t
 
 
 def grown_depth(forest: Forest) -> int:
-    """Count the levels down to the deepest split; 1 at least."""
+    """Count the levels down to the deepest split, a minimum of 1."""
     nodes = np.flatnonzero(is_split(forest).any(axis=0))
     return int(nodes[-1] + 1).bit_length() if len(nodes) else 1
 

@@ -1,204 +1,217 @@
-"""Grow trees together, level by level, from binned features and integer statistics.
+"""Grow trees together, level by level: draw, open nodes, search splits, move samples, fill leaves.
 
-Several trees are one graph with several roots: their samples lie behind each other, and node
+Several trees are one graph with several roots: their samples follow one another, and node
 ``n`` of tree ``t`` is number ``t 2**level + n`` of its level, so that its children are 2 i and
 2 i + 1, as in one tree. Nothing passes between trees, and sums are exact, so a tree does not
-depend on its company; but a pass over many short arrays costs what a pass over one long one does.
+depend on its company; but one pass over a long array costs less than many over short ones.
 
-Each level is three steps: open a slot for every node that may be split
-(:mod:`lrrf_jax.trees.level_slots`), search the best split of every slot
-(:mod:`lrrf_jax.trees.level_search`), move the samples to their children. All levels share one
-compiled body: a program for each would take long to compile.
+All levels share one compiled body: a program for each would take long to compile.
 """
 
-import functools
 from typing import NamedTuple
 
+import chex
 import jax
 import jax.numpy as jnp
 from jax import lax
 
-from lrrf_jax._typing import Array
-from lrrf_jax._xla import fusion_barrier, take
-from lrrf_jax.trees.criterion import ClassEntropy, SparseClassEntropy
-from lrrf_jax.trees.growth import Draw, GrowthConfig, Lottery, Samples, Splits
-from lrrf_jax.trees.level_plan import Plan, Room, make_plan
-from lrrf_jax.trees.level_search import search_level
-from lrrf_jax.trees.level_slots import Drawn, Nodes, class_in_stage, open_slots
-from lrrf_jax.trees.sample_bins import SampleBins, bin_of_feature, fetch_bins
-from lrrf_jax.trees.sorted_runs import FeatureOrder, sort_samples
-from lrrf_jax.trees.sparse_classes import split_groups
+from lrrf_jax._typing import AnyArray, Array, jit
+from lrrf_jax._xla import COMPILER_OPTIONS, fusion_barrier, take
+from lrrf_jax.trees.binning import bins_of_rows, candidate_bins
+from lrrf_jax.trees.draws import TreeKeys, draw_candidates, draw_samples
+from lrrf_jax.trees.growth import (
+    Candidates,
+    Drawn,
+    GrowthConfig,
+    Level,
+    Nodes,
+    Samples,
+    Scratch,
+    Splits,
+)
+from lrrf_jax.trees.nodes import Plan, make_plan, open_slots
+from lrrf_jax.trees.search import search_histograms
+from lrrf_jax.trees.sorted_search import search_sorted, sort_samples
 
 
-class _Level(NamedTuple):
+class Trees(NamedTuple):
+    """Some grown trees."""
+
+    feature: AnyArray  # int32 (n_trees, 2**depth - 1)
+    threshold: AnyArray  # float32 (n_trees, 2**depth - 1)
+    missing_left: AnyArray  # bool (n_trees, 2**depth - 1)
+    gain: AnyArray  # float32 (n_trees, 2**depth - 1)
+    leaf_slot: AnyArray  # int32 (n_trees, 2**depth), rows of leaf_value
+    leaf_value: AnyArray  # int32 (max_slots, n_outputs)
+    n_slots: AnyArray  # int32 (), leaves that exist
+
+
+def grow_trees(
+    keys: TreeKeys,
+    exists: Array,  # bool (n_trees,), the others stay empty
+    samples: Samples,
+    config: GrowthConfig,
+) -> Trees:
+    """Draw, grow and fill the trees of these keys, all at once."""
+    _check(keys, exists, samples, config)
+    roots = draw_samples(keys.rows, exists, samples, config)
+    splits, leaf = grow_splits(draw_candidates(keys, config), samples, roots, config)
+    is_split = splits.edge < config.n_bins - 1
+    edge = jnp.minimum(splits.edge, config.n_bins - 2)
+    threshold = jnp.where(is_split, samples.thresholds[splits.feature, edge], jnp.inf)
+    leaves = _fill_leaves(leaf, len(exists), samples, roots, config)
+    return Trees(splits.feature, threshold, splits.missing_left, splits.gain, *leaves)
+
+
+grow_together = jit(grow_trees, static_argnames="config", compiler_options=COMPILER_OPTIONS)
+
+
+def _check(keys: TreeKeys, exists: Array, samples: Samples, config: GrowthConfig) -> None:
+    """Assert the shapes and types that are promised, as a program is traced."""
+    n_trees, n_rows, n_features = exists.size, samples.weight.size, config.n_features
+    chex.assert_shape([exists, *keys], [(n_trees,), *[(n_trees, 2)] * 3])
+    chex.assert_type([exists, *keys], [jnp.bool_, *[jnp.uint32] * 3])
+    of_rows = (n_rows, n_features), (n_rows, ...), (n_rows, None), (n_rows,)
+    chex.assert_shape([*samples], [*of_rows, (), (n_features, config.n_bins - 1)])
+    chex.assert_type([*samples], [jnp.uint8, *[jnp.int32] * 4, jnp.float32])
+
+
+def _fill_leaves(
+    leaf: Array,  # int32 (n_drawn,)
+    n_trees: int,
+    samples: Samples,
+    drawn: Drawn,
+    config: GrowthConfig,
+) -> tuple[Array, Array, Array]:  # see `Trees`
+    """Sum the samples of each leaf.
+
+    The samples of an unsplit node all end in the last leaf below it. So the slot of a leaf is
+    the number of occupied leaves before it.
+    """
+    n_leaves = n_trees * 2**config.max_depth
+    max_slots = min(n_leaves, n_trees * len(samples.weight))
+    real = drawn.copies > 0
+    occupied = jnp.zeros(n_leaves, jnp.int32)
+    occupied = occupied.at[jnp.where(real, leaf, n_leaves)].set(1, mode="drop")
+    leaf_slot = jnp.cumsum(occupied) - occupied
+    slot = jnp.where(real, take(leaf_slot, leaf), max_slots)
+    stat = take(samples.leaf_stat, drawn.row) * drawn.weight[:, None]
+    sums = jnp.zeros((max_slots, stat.shape[1]), jnp.int32).at[slot].add(stat, mode="drop")
+    return leaf_slot.reshape(n_trees, -1), config.leaf_value(sums), occupied.sum()
+
+
+class _State(NamedTuple):
     """What one level hands to the next."""
 
     depth: Array  # int32 ()
     node: Array  # int32 (n_drawn,), number of each sample's node within the level
     drawn: Drawn  # in places
-    places: Nodes  # (2 n_slots,), children of the slots of the level above
-    room: Room  # all 0
-    splits: Splits  # level after level, n_trees (2**max_depth - 1) nodes in all
+    places: Nodes  # (n_places,), children of the slots of the level above
+    splits: Splits  # fields (n_trees * n_nodes,)
+    scratch: Scratch
 
 
-def grow_trees(
-    lottery: Lottery,  # (n_trees, n_nodes, n_candidates)
+def grow_splits(
+    candidates: Candidates,  # (n_trees, n_nodes, n_candidates)
     samples: Samples,
-    draw: Draw,
+    roots: Drawn,
     config: GrowthConfig,
 ) -> tuple[Splits, Array]:  # (n_trees, n_nodes), breadth first; int32 (n_drawn,)
-    """Grow trees on the samples of ``draw``; pure, to be jitted by the caller.
+    """Grow trees on the samples at their ``roots``, level by level.
 
     Returns the splits, and the leaf that each sample ends in, ``tree 2**max_depth + leaf``.
-
-    Cost O(max_depth n_drawn n_candidates) for the sums of a class criterion, times the length
-    of the vector for a vector criterion, and O(n_nodes n_candidates n_bins) for the search.
     """
-    depth, n_trees = config.max_depth, len(lottery.candidates)
-    n_nodes = n_trees * (2**depth - 1)
-    plan = make_plan(config, n_trees, samples.weight.shape[0], len(draw.row) // n_trees)
-    n_places = max(2 * plan.n_slots, n_trees)
-    place = jnp.arange(n_places, dtype=jnp.int32)
-    level = _Level(
+    criterion, depth, n_trees = config.criterion, config.max_depth, len(candidates.feature)
+    plan = make_plan(config, n_trees, len(samples.weight), len(roots.row) // n_trees)
+    n_nodes = 2**depth - 1
+    candidates = jax.tree.map(
+        lambda field: field.reshape(n_trees * n_nodes, *field.shape[2:]), candidates
+    )
+    order = sort_samples(samples, roots.row, config) if criterion.searches_sorted else None
+    search = search_sorted if criterion.searches_sorted else search_histograms
+
+    def grow_level(state: _State) -> _State:
+        nodes, drawn = open_slots(state.places, state.drawn, samples, config, plan)
+        index = _breadth_first(nodes.number, state.depth, n_nodes)
+        own = jax.tree.map(lambda field: field.at[index].get(mode="clip"), candidates)
+        bins = candidate_bins(samples.bin_index, drawn.row, drawn.at, own.feature)
+        level = Level(config, plan, samples, drawn, nodes.exists, own, bins, order, state.scratch)
+        found, scratch = search(level)
+        split = jnp.isfinite(found.gain) & nodes.exists
+        found = Splits(
+            feature=jnp.where(split, found.feature, 0),
+            edge=jnp.where(split, found.edge, config.n_bins - 1),
+            missing_left=split & found.missing_left,
+            gain=found.gain,
+        )
+        written = jnp.where(split, index, n_trees * n_nodes)
+        right = _goes_right(found, level)
+        label = criterion.follow(drawn, right, roots.copies > 0)
+        return _State(
+            depth=state.depth + 1,
+            node=2 * state.node + right,
+            drawn=drawn._replace(at=2 * drawn.at + right, label=label),
+            places=_children(nodes, split, plan),
+            splits=jax.tree.map(
+                lambda whole, part: whole.at[written].set(part, mode="drop"), state.splits, found
+            ),
+            scratch=scratch,
+        )
+
+    state = _first_state(roots, config, plan)
+    state = lax.while_loop(
+        lambda state: (state.depth < depth) & state.places.exists.any(), grow_level, state
+    )
+    # Where growth ended early, the rest of every path goes right.
+    rest = depth - state.depth
+    splits = jax.tree.map(lambda field: field.reshape(n_trees, n_nodes), state.splits)
+    return splits, ((state.node + 1) << rest) - 1
+
+
+def _first_state(roots: Drawn, config: GrowthConfig, plan: Plan) -> _State:
+    """All samples at the roots of their trees, and no split."""
+    place = jnp.arange(plan.n_places, dtype=jnp.int32)
+    n_nodes = plan.n_trees * (2**config.max_depth - 1)
+    return _State(
         depth=jnp.int32(0),
-        node=draw.tree,
-        drawn=_drawn(samples, draw, config),
-        places=Nodes(number=place, exists=place < n_trees, stage=jnp.zeros_like(place)),
-        room=plan.empty_room,
+        node=roots.at,
+        drawn=roots,
+        places=Nodes(number=place, exists=place < plan.n_trees, stage=jnp.zeros_like(place)),
         splits=Splits(
             feature=jnp.zeros(n_nodes, jnp.int32),
             edge=jnp.full(n_nodes, config.n_bins - 1, jnp.int32),
             missing_left=jnp.zeros(n_nodes, bool),
             gain=jnp.zeros(n_nodes, jnp.float32),
         ),
+        scratch=plan.scratch,
     )
-    sample_bins = fetch_bins(samples, draw, config.n_features)
-    sparse = isinstance(config.criterion, SparseClassEntropy)
-    level = lax.while_loop(
-        lambda level: (level.depth < depth) & level.places.exists.any(),
-        functools.partial(
-            _grow_level,
-            lottery=jax.tree.map(_by_level, lottery),
-            samples=samples,
-            sample_bins=sample_bins,
-            order=sort_samples(sample_bins, config) if sparse else None,
-            draw=draw,
-            config=config,
-            plan=plan,
-        ),
-        level,
-    )
-    # Where growth ended early, the rest of every way goes right.
-    rest = depth - level.depth
-    splits = jax.tree.map(lambda field: _by_tree(field, n_trees), level.splits)
-    return splits, ((level.node + 1) << rest) - 1
 
 
-def _drawn(samples: Samples, draw: Draw, config: GrowthConfig) -> Drawn:
-    """All samples at the roots of their trees."""
-    criterion = config.criterion
-    label = group = jnp.zeros(0, jnp.int32)
-    if isinstance(criterion, ClassEntropy):
-        label = class_in_stage(draw.row, jnp.zeros_like(draw.row), samples, criterion)
-    if isinstance(criterion, SparseClassEntropy):
-        group = draw.tree * criterion.n_classes + samples.stat[draw.row, 0]
-        group = split_groups(group, draw.copies > 0)
-    return Drawn(draw.row, draw.tree, draw.copies, draw.weight, label, group)
+def _breadth_first(number: Array, depth: Array, n_nodes: int) -> Array:
+    """Turn numbers of nodes within a level into places in arrays (n_trees * n_nodes,)."""
+    first: Array = (jnp.int32(1) << depth) - 1
+    return n_nodes * (number >> depth) + first + (number & first)
 
 
-def _by_level(nodes: Array) -> Array:
-    """(n_trees, n_nodes, ...) breadth first -> level after level, the trees side by side."""
-    n_trees, n_nodes = nodes.shape[:2]
-    place = jnp.arange(n_trees * n_nodes, dtype=jnp.int32)
-    level, first = _level_of(place // n_trees)
-    within = place - n_trees * first
-    tree, node = within >> level, within & first
-    return take(nodes.reshape(-1, *nodes.shape[2:]), n_nodes * tree + first + node)
-
-
-def _by_tree(nodes: Array, n_trees: int) -> Array:
-    """Undo :func:`_by_level`."""
-    node = jnp.arange(len(nodes) // n_trees, dtype=jnp.int32)
-    level, first = _level_of(node)
-    tree = jnp.arange(n_trees, dtype=jnp.int32)[:, None]
-    return take(nodes, n_trees * first + (tree << level) + node - first)
-
-
-def _level_of(node: Array) -> tuple[Array, Array]:
-    """Level of each node of a tree, breadth first, and the first node of that level."""
-    level = 31 - lax.clz(node + 1)
-    return level, (jnp.int32(1) << level) - 1
-
-
-def _grow_level(
-    level: _Level,
-    *,
-    lottery: Lottery,  # level after level
-    samples: Samples,
-    sample_bins: SampleBins,
-    order: FeatureOrder | None,
-    draw: Draw,
-    config: GrowthConfig,
-    plan: Plan,
-) -> _Level:
-    nodes, drawn = open_slots(level.places, level.drawn, samples, config, plan)
-    number = plan.n_trees * ((jnp.int32(1) << level.depth) - 1) + nodes.number
-    room, found = search_level(
-        level.room,
-        jax.tree.map(lambda field: field.at[number].get(mode="clip"), lottery),
-        drawn,
-        sample_bins,
-        order,
-        nodes.exists,
-        samples,
-        config,
-        plan,
-    )
-    split = jnp.isfinite(found.gain) & nodes.exists
-    found = Splits(
-        feature=jnp.where(split, found.feature, 0),
-        edge=jnp.where(split, found.edge, config.n_bins - 1),
-        missing_left=split & found.missing_left,
-        gain=found.gain,
-    )
-    written = jnp.where(split, number, len(level.splits.feature))
-    splits = jax.tree.map(
-        lambda whole, part: whole.at[written].set(part, mode="drop"), level.splits, found
-    )
-    right = _goes_right(found, drawn, sample_bins, samples.zero, config)
-    drawn = drawn._replace(at=2 * drawn.at + right)
-    if isinstance(config.criterion, SparseClassEntropy):
-        group = split_groups(2 * drawn.group + right, draw.copies > 0)
-        drawn = drawn._replace(group=group)
+def _children(nodes: Nodes, split: Array, plan: Plan) -> Nodes:
+    """Two places for each slot, and some that stay empty."""
     child = (2 * nodes.number[:, None] + jnp.arange(2, dtype=jnp.int32)).reshape(-1)
-    n_more = len(level.places.number) - len(child)
     places = Nodes(child, jnp.repeat(split, 2), jnp.repeat(nodes.stage, 2))
-    return _Level(
-        depth=level.depth + 1,
-        node=2 * level.node + right,
-        drawn=drawn,
-        places=jax.tree.map(lambda field: jnp.pad(field, (0, n_more)), places),
-        room=room,
-        splits=splits,
-    )
+    n_more = plan.n_places - len(child)
+    return Nodes(*(jnp.pad(field, (0, n_more)) for field in places))
 
 
-def _goes_right(
-    splits: Splits,  # of the slots
-    drawn: Drawn,
-    sample_bins: SampleBins,
-    zero: Array,
-    config: GrowthConfig,
-) -> Array:  # int32 (n_drawn,), 0 or 1
+def _goes_right(splits: Splits, level: Level) -> Array:  # int32 (n_drawn,), 0 or 1
     """Answer the test of each sample's slot.
 
     Samples of a node that is not split, and those that rest, go right, as x >= +inf would send
     them.
     """
-    # One look-up of a word a sample, not three: feature, threshold, and the way of NaN.
+    drawn, config = level.drawn, level.config
+    # One look-up per sample instead of three: feature, threshold, and the way of NaN.
     word = splits.feature << 9 | splits.edge << 1 | splits.missing_left.astype(jnp.int32)
-    test = fusion_barrier(zero, take(fusion_barrier(zero, word), drawn.at))
-    value = bin_of_feature(sample_bins, test >> 9)
+    test = take(fusion_barrier(word), drawn.at)
+    value = bins_of_rows(level.samples.bin_index, drawn.row, test >> 9)
     left = value > (test >> 1 & 0xFF)
     if config.has_missing:
         left = jnp.where(value == config.n_bins - 1, (test & 1) > 0, left)

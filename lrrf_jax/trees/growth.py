@@ -1,66 +1,107 @@
-"""What growth is given and what it gives: containers, nothing else."""
+"""The values that flow through growth: what it is given, its levels, and what it gives."""
 
 import dataclasses
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
 
-import jax.numpy as jnp
+import jax
+from jax import lax
 
 from lrrf_jax._typing import AnyArray, Array
-from lrrf_jax.trees.criterion import Criterion
+
+if TYPE_CHECKING:
+    from lrrf_jax.trees.criterion import Criterion
+    from lrrf_jax.trees.nodes import Plan
+    from lrrf_jax.trees.sorted_search import FeatureOrder
+
+# int32 (n_slots, n_leaf_stats) sums -> int32 (n_slots, n_outputs); hashable, to be static.
+LeafValue = Callable[[Array], Array]
 
 
 @dataclasses.dataclass(frozen=True)
 class GrowthConfig:
     """What is the same for all trees of a forest, and shapes their program."""
 
-    criterion: Criterion
+    criterion: "Criterion"
+    leaf_value: LeafValue
     max_depth: int
     n_candidates: int
     n_features: int
     n_bins: int
     has_missing: bool = False
     splitter: str = "best"  # or "random", "width", "frequency"
-    n_cuts: int = 1  # thresholds a feature that "width" and "frequency" try
+    n_cuts: int = 1  # thresholds per feature that "width" and "frequency" try
     min_samples_split: int = 2
     min_samples_leaf: int = 1
     bootstrap: bool = True
     short_sums: bool = False  # no sum exceeds 16 bits: tables of half the size
-    histogram_bytes: int = 512 * 2**20  # more than that is summed in several passes
+    histogram_bytes: int = 512 * 2**20  # larger tables are summed in several passes
     search_bytes: int = 2**17  # searched at a time: what stays in a core's cache
-    # Kept for nodes of fewer rows, falling and at most 32, see `level_plan`; none: all bins.
-    compact_bins: tuple[int, ...] = (32, 8)
+    compacts_bins: bool = True  # for nodes of few rows, where the criterion sums vectors
 
 
 class Samples(NamedTuple):
     """The training table as growth sees it."""
 
-    bin_index: AnyArray  # of each feature of each sample, see `sample_bins.pack_bins`
+    bin_index: AnyArray  # uint8 (n_samples, n_features), see `binning.bin_features`
     stat: AnyArray  # int32 (n_samples, ...), what the criterion sums
     leaf_stat: AnyArray  # int32 (n_samples, n_leaf_stats), what the leaves sum
     weight: AnyArray  # int32 (n_samples,), 0 for padding rows
     n_samples: AnyArray  # int32 (), rows that are not padding, at least 1
     thresholds: AnyArray  # float32 (n_features, n_bins - 1)
 
-    @property
-    def zero(self) -> Array:
-        """The 0 of `fusion_barrier`, which the compiler must not know; int32 ()."""
-        return jnp.minimum(self.n_samples, 0)
 
+class Candidates(NamedTuple):
+    """The features that nodes may split on, and what random thresholds come from."""
 
-class Draw(NamedTuple):
-    """The samples of some trees, one tree after the other, each sample once a tree."""
-
-    tree: Array  # int32 (n_drawn,), 0 .. n_trees - 1
-    row: Array  # int32 (n_drawn,)
-    copies: Array  # int32 (n_drawn,), how often it was drawn; 0 = padding
-    weight: Array  # int32 (n_drawn,), copies times the sample's own weight
-
-
-class Lottery(NamedTuple):
-    """All that chance decides in a tree beside its samples, by the number of the node."""
-
-    candidates: Array  # int32 (n_nodes, n_candidates), features that a node may split on
+    feature: Array  # int32 (n_nodes, n_candidates)
     uniform: Array | None  # float32 (n_nodes, n_candidates), for random thresholds
+
+    def of(self, k: Array) -> "Candidates":
+        """Take the k-th of each node; fields (n_nodes,)."""
+        own: Candidates = jax.tree.map(
+            lambda field: lax.dynamic_index_in_dim(field, k, axis=1, keepdims=False), self
+        )
+        return own
+
+
+class Drawn(NamedTuple):
+    """The samples of some trees, one tree after another, each once per tree; on their way down."""
+
+    row: Array  # int32 (n_drawn,)
+    at: Array  # int32 (n_drawn,), the place, later the slot, of each; 0 for those that rest
+    copies: Array  # int32 (n_drawn,), how often it was drawn; 0 for padding and those that rest
+    weight: Array  # int32 (n_drawn,), copies times the sample's own weight
+    label: Array  # int32 (n_drawn,), what the criterion keeps of each, or none: (0,)
+
+
+class Nodes(NamedTuple):
+    """The nodes of some places or slots."""
+
+    number: Array  # int32 (n,), within the level; undefined where there is no node
+    exists: Array  # bool (n,)
+    stage: Array  # int32 (n,), which column of classes the node looks at
+
+
+class Scratch(NamedTuple):
+    """Memory that levels share for their tables, so that not all of it is cleared for each."""
+
+    sums: Array
+    ranks: Array  # uint8
+
+
+class Level(NamedTuple):
+    """The open nodes of a level, in slots, and all that the search for their splits needs."""
+
+    config: GrowthConfig
+    plan: "Plan"
+    samples: Samples
+    drawn: Drawn  # in slots
+    exists: Array  # bool (n_slots,), slots that hold a node
+    candidates: Candidates  # of each slot
+    bins: Callable[[Array], Array]  # number of a candidate -> bin of each sample, int32 (n_drawn,)
+    order: "FeatureOrder | None"  # where the search runs along sorted samples
+    scratch: Scratch
 
 
 class Splits(NamedTuple):

@@ -2,9 +2,15 @@
 
 A *lane* is ``node * n_candidates + candidate``, and the search for a split works on contiguous
 lanes. Samples of a class add to one component, so tables of classes are kept with the lanes last;
-vectors add to all components, and are kept with these last, for they are added as rows, and turned
-when they are searched. Nodes come in blocks, so that the search over one stays in the cache. Sums
-are integers, so neither the order of the samples nor the device can change them.
+vectors add to all components, so their tables are kept with these last, for adding rows, and are
+transposed for the search. Nodes come in blocks, so that the search over one stays in the cache.
+Sums are integers, so neither the order of the samples nor the device can change them.
+
+*Compact bins*: thirty samples leave most of 256 bins of a feature empty, and empty ones cost as
+much to sum and search as full ones. So for nodes of few samples the bins of each lane are replaced
+by their ranks: how many of the bins 1, 2, ... up to each hold a sample. A threshold above a bin
+parts the samples as one above its rank does, and bin 0 keeps a rank of its own where it is empty,
+for missing values may be parted from all others: the search finds what it would among all bins.
 """
 
 import math
@@ -14,8 +20,12 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 from jax import lax
 
+from lrrf_jax._numerics import running_sums
 from lrrf_jax._typing import Array
-from lrrf_jax._xla import add_at, fusion_barrier
+from lrrf_jax._xla import add_at, fusion_barrier, take
+from lrrf_jax.trees.criterion import Statistic
+
+Bins = Callable[[Array], Array]  # number of a candidate -> bin of each sample, int32 (n_drawn,)
 
 
 class Layout(NamedTuple):
@@ -50,68 +60,95 @@ class Layout(NamedTuple):
         """Lanes of one block."""
         return self.block_nodes * self.n_candidates
 
+    @property
+    def bin_size(self) -> int:
+        """Stride from one bin to the next: the cells, or rows, of a bin."""
+        return self.n_lanes if self.rows else self.n_lanes * self.n_stats
 
-def block_of(table: Array, block: Array, layout: Layout, zero: Array) -> Array:
+
+def block_of(table: Array, block: Array, layout: Layout) -> Array:
     """Copy a block out, lanes last; (n_bins, n_stats, n_lanes)."""
     part = lax.dynamic_slice_in_dim(table, block * layout.block_size, layout.block_size)
     part = part.reshape(layout.shape[1:])
-    return fusion_barrier(zero, part.swapaxes(1, 2) if layout.rows else part)
+    return fusion_barrier(part.swapaxes(1, 2) if layout.rows else part)
 
 
-def clear_block(
-    table: Array,
-    block: Array,
-    layout: Layout,
-    after: Array,  # int32 (...), not negative
-) -> Array:
-    """Set a block to 0, but not before ``after`` is known: XLA would copy what it still reads."""
-    cell = block * layout.block_size + jnp.minimum(after.min(), 0)
-    nothing = jnp.zeros(layout.block_size, layout.dtype)
-    return lax.dynamic_update_slice_in_dim(table, nothing, cell, 0)
-
-
-def first_cell(slot: Array, layout: Layout, bin_size: int) -> Array:
+def _first_cell(slot: Array, layout: Layout) -> Array:
     """Cell, or row, of bin 0 and the first candidate of each sample; int32 (n_drawn,)."""
     bits = layout.block_nodes.bit_length() - 1
     block, node = slot >> bits, slot & layout.block_nodes - 1
-    return block * (layout.n_bins * bin_size) + node * layout.n_candidates
+    return block * (layout.n_bins * layout.bin_size) + node * layout.n_candidates
 
 
-def add_classes(
-    table: Array,  # (layout.size,)
-    bins: Callable[[Array], Array],  # candidate -> int32 (n_drawn,)
-    slot: Array,  # int32 (n_drawn,)
-    component: Array,  # int32 (n_drawn,), the component that a sample adds to
-    weight: Array,  # int32 (n_drawn,), 0 where a sample counts nowhere
+def clear_blocks(table: Array, n_blocks: Array, layout: Layout) -> Array:
+    """Set the first blocks of a table to 0: at upper levels far less work than for all."""
+    nothing = jnp.zeros(layout.block_size, layout.dtype)
+
+    def clear(block: Array, table: Array) -> Array:
+        return lax.dynamic_update_slice_in_dim(table, nothing, block * layout.block_size, 0)
+
+    cleared: Array = lax.fori_loop(jnp.int32(0), n_blocks, clear, table)
+    return cleared
+
+
+def sum_samples(
+    table: Array,  # at least (layout.size,), 0 in the blocks in use
     layout: Layout,
-    zero: Array,
-) -> Array:  # (layout.size,)
-    """Add each sample's weight to one component: one update a sample and candidate."""
-    bin_size = layout.n_stats * layout.n_lanes
-    first = first_cell(slot, layout, bin_size) + component * layout.n_lanes
-    first, weight = fusion_barrier(zero, first, weight.astype(layout.dtype))
-
-    def add_candidate(k, table):
-        return add_at(table, bins(k) * bin_size + (first + k), weight)
-
-    return lax.fori_loop(jnp.int32(0), jnp.int32(layout.n_candidates), add_candidate, table)
-
-
-def add_vectors(
-    table: Array,  # int32 (layout.size,)
-    bins: Callable[[Array], Array],  # candidate -> int32 (n_drawn,)
+    bins: Bins,
     slot: Array,  # int32 (n_drawn,)
-    stat: Array,  # int32 (n_drawn, n_stats), weighted; 0 where a sample counts nowhere
+    statistics: list[Statistic],
+) -> Array:
+    """Sum samples by cell: one update per sample and candidate, of a number or a row."""
+    cells = table.reshape(-1, layout.n_stats) if layout.rows else table
+    for component, value in statistics:
+        first = _first_cell(slot, layout)
+        if component is not None:
+            first = first + component * layout.n_lanes
+        first, value = fusion_barrier(first, value.astype(layout.dtype))
+
+        def add(k: Array, cells: Array, first: Array = first, value: Array = value) -> Array:
+            return add_at(cells, bins(k) * layout.bin_size + (first + k), value)
+
+        cells = lax.fori_loop(jnp.int32(0), jnp.int32(layout.n_candidates), add, cells)
+    return cells.reshape(-1)
+
+
+# -------------------------------------------------------------------------------- compact bins
+def rank_layout(layout: Layout, n_bins: int) -> Layout:
+    """Shape of the table of ranks that goes with one of histograms."""
+    return layout._replace(n_bins=n_bins, n_stats=1, dtype=jnp.uint8, rows=False)
+
+
+def rank_bins(
+    table: Array,  # uint8 (layout.size,), samples per bin and lane, fewer than 256
+    n_blocks: Array,  # int32 (), those in use
     layout: Layout,
-    zero: Array,
-) -> Array:  # int32 (layout.size,)
-    """Add each sample's whole vector: one update of ``n_stats`` cells a sample and candidate."""
-    first = first_cell(slot, layout, layout.n_lanes)
-    first, stat = fusion_barrier(zero, first, stat.astype(layout.dtype))
+    missing_rank: int | None,  # of the last bin, where that holds missing values
+) -> Array:  # uint8 (layout.size,)
+    """Rank the bins of every lane."""
 
-    def add_candidate(k, rows):
-        return add_at(rows, bins(k) * layout.n_lanes + (first + k), stat)
+    def rank_block(block: Array, table: Array) -> Array:
+        occupied = jnp.minimum(block_of(table, block, layout), 1)
+        ranks, _ = running_sums(occupied.at[0].set(0))
+        if missing_rank is not None:
+            ranks = ranks.at[-1].set(missing_rank)
+        start = block * layout.block_size
+        return lax.dynamic_update_slice_in_dim(table, ranks.reshape(-1), start, 0)
 
-    rows = table.reshape(-1, layout.n_stats)
-    rows = lax.fori_loop(jnp.int32(0), jnp.int32(layout.n_candidates), add_candidate, rows)
-    return rows.reshape(-1)
+    ranked: Array = lax.fori_loop(jnp.int32(0), n_blocks, rank_block, table)
+    return ranked
+
+
+def rank_lookup(
+    table: Array,  # uint8 (layout.size,), ranks
+    layout: Layout,
+    bins: Bins,
+    slot: Array,  # int32 (n_drawn,)
+) -> Bins:
+    """Return the function from a candidate's number to the rank of each sample's bin."""
+    first = fusion_barrier(_first_cell(slot, layout))
+
+    def ranks_of_candidate(k: Array) -> Array:
+        return take(table, bins(k) * layout.n_lanes + (first + k)).astype(jnp.int32)
+
+    return ranks_of_candidate

@@ -12,7 +12,7 @@ from lrrf_jax.trees.forest import Forest
 from lrrf_jax.trees.traversal import Tests, find_leaves, forest_tests, sum_leaves
 
 SMALL_BATCH = 32  # rows up to which walking the trees costs less than asking every question
-_MOST_SLICED_BYTES = 2**28  # dense leaves of more than this are left compact
+_MAX_SLICED_BYTES = 2**28  # forests with more bytes of dense leaves are walked
 
 
 class ReadyForest(NamedTuple):
@@ -22,13 +22,12 @@ class ReadyForest(NamedTuple):
     leaf_slot: AnyArray  # int32 (n_trees, 2**depth)
     leaf_value: AnyArray  # int32 (n_slots, n_outputs)
     sliced: bitsliced.SlicedForest | None
-    zero: AnyArray  # int32 (), 0: see `xla.fusion_barrier`
 
 
 def make_ready(forest: Forest) -> ReadyForest:
     """Rearrange a forest and put it on the default device."""
     dense_bytes = 4 * forest.leaf_slot.size * forest.n_outputs
-    worth_it = forest.depth <= bitsliced.MAX_DEPTH and dense_bytes <= _MOST_SLICED_BYTES
+    worth_it = forest.depth <= bitsliced.MAX_DEPTH and dense_bytes <= _MAX_SLICED_BYTES
     value = np.asarray(forest.leaf_value)
     # Padded: forests that differ in their number of leaves share a program.
     n_slots = bucket_size(len(value), per_octave=2)
@@ -37,14 +36,14 @@ def make_ready(forest: Forest) -> ReadyForest:
         leaf_slot=np.asarray(forest.leaf_slot),
         leaf_value=np.pad(value, ((0, n_slots - len(value)), (0, 0))),
         sliced=bitsliced.slice_forest(forest) if worth_it else None,
-        zero=np.int32(0),
     )
-    return jax.device_put(ready)
+    on_device: ReadyForest = jax.device_put(ready)
+    return on_device
 
 
 def forest_depth(forest: Forest | ReadyForest) -> int:
     """Return the number of tests on the longest path."""
-    return forest.leaf_slot.shape[1].bit_length() - 1
+    return int(forest.leaf_slot.shape[1]).bit_length() - 1
 
 
 def sum_over_trees(
@@ -56,6 +55,4 @@ def sum_over_trees(
     if forest.sliced is None or n_samples <= SMALL_BATCH or n_samples % bitsliced.ROWS_PER_WORD:
         leaves = find_leaves(forest.tests, features, forest_depth(forest))
         return sum_leaves(forest.leaf_slot, forest.leaf_value, leaves)
-    return bitsliced.sum_leaves_sliced(
-        forest.sliced, features, forest.leaf_value.shape[1], forest.zero
-    )
+    return bitsliced.sum_leaves_sliced(forest.sliced, features, forest.leaf_value.shape[1])

@@ -1,7 +1,7 @@
 """Criteria of samples that are votes on pairs of items: how far the votes of a node agree.
 
 A vote says -1, 0 (nothing) or 1 for each pair (a, b) of items, a < b, in lexicographic order; 1
-means that a comes first. Like all criteria these know nothing of rankings but their sums.
+means that a comes first. Like all criteria these know nothing of rankings.
 """
 
 import dataclasses
@@ -10,10 +10,11 @@ import itertools
 import jax.numpy as jnp
 from jax import lax
 
+from lrrf_jax._numerics import product, sum_terms
 from lrrf_jax._typing import Array
-from lrrf_jax.trees.criterion import VectorCriterion, product, sum_terms
+from lrrf_jax.trees.criterion import VectorCriterion
 
-# Curves are tabulated in logarithmic steps, 64 an octave, down to shares of 2**-20.
+# Curves are tabulated in logarithmic steps, 64 per octave, down to shares of 2**-20.
 CURVE_OCTAVES = 20
 CURVE_STEPS = 64
 _SHIFT = 23 - (CURVE_STEPS.bit_length() - 1)
@@ -30,7 +31,6 @@ def curve_shares() -> list[float]:
 def read_curve(
     curve: tuple[float, ...],  # one value for each of `curve_shares`
     share: Array,  # float32 (...), in [0, 1]
-    zero: Array,
 ) -> Array:  # float32 (...)
     """Interpolate a tabulated curve; shares below the first are taken for it, none (0) for 0."""
     table = jnp.asarray(curve, jnp.float32)
@@ -39,7 +39,7 @@ def read_curve(
     rest = (bits & (1 << _SHIFT) - 1).astype(jnp.float32) * (2.0**-_SHIFT)
     rest = jnp.where(share >= 1, 1.0, jnp.where(share < 2.0**-CURVE_OCTAVES, 0.0, rest))
     low, high = table.at[step].get(mode="clip"), table.at[step + 1].get(mode="clip")
-    return jnp.where(share > 0, low + product(high - low, rest, zero), 0.0)
+    return jnp.where(share > 0, low + product(high - low, rest), 0.0)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,7 +57,6 @@ class Disagreement(VectorCriterion):
     separate_count: bool = False
     # No share is taken for less than half a contradiction in all, by a sample of mean weight.
     at_least_half: bool = False
-    signs = True
     weight_row = True
 
     @property
@@ -72,16 +71,16 @@ class Disagreement(VectorCriterion):
 
     @property
     def n_signs(self) -> int:
-        """Leading columns of which opposite signs mean disagreement."""
+        """Columns of votes."""
         return self.n_pairs
 
-    def score(self, sums: Array, zero: Array) -> Array:
+    def score(self, sums: Array) -> Array:
         """Minus the curve, times weight; int32 (..., n_stats, n_lanes) -> float32."""
         weight = self.weight(sums)
         pairs = list(itertools.combinations(range(self.n_items), 2))
         first, second = (jnp.asarray(items, jnp.int32) for items in zip(*pairs, strict=True))
 
-        def agreeing(k):  # votes for the node's order, less those against it
+        def agreeing(k: int | Array) -> Array:  # votes for the node's order, less those against it
             a, b = pairs[k] if isinstance(k, int) else (first[k], second[k])
             in_order = self.item_wins(sums, a) >= self.item_wins(sums, b)
             votes = self.at(sums, k)
@@ -93,8 +92,8 @@ class Disagreement(VectorCriterion):
         if self.at_least_half:
             against = jnp.maximum(against, self.mean_weight(sums))
         share = against / jnp.maximum(2 * voted.astype(jnp.float32), 1.0)
-        cost = read_curve(self.curve, jnp.clip(share, 0.0, 1.0), zero)
-        return -product(weight.astype(jnp.float32), cost, zero)
+        cost = read_curve(self.curve, jnp.clip(share, 0.0, 1.0))
+        return -product(weight.astype(jnp.float32), cost)
 
     def item_wins(self, sums: Array, item: int | Array) -> Array:
         """Net wins of an item."""
@@ -115,7 +114,6 @@ class MeanSimilarity(VectorCriterion):
     patience: float  # a split is made where patience (1 + children's) > 1 + parent's
     masked: bool = False
     separate_count: bool = False
-    signs = True
     weight_row = True
 
     @property
@@ -125,23 +123,23 @@ class MeanSimilarity(VectorCriterion):
 
     @property
     def n_signs(self) -> int:
-        """Leading columns of which opposite signs mean disagreement."""
+        """Columns of votes."""
         return self.n_pairs
 
-    def score(self, sums: Array, zero: Array) -> Array:
+    def score(self, sums: Array) -> Array:
         """Mean similarity, times weight; int32 (..., n_stats, n_lanes) -> float32."""
         weight = self.weight(sums).astype(jnp.float32)
         one = self.mean_weight(sums)
 
-        def square(k):
+        def square(k: int | Array) -> Array:
             votes = self.at(sums, k).astype(jnp.float32)
-            return product(votes, votes, zero)
+            return product(votes, votes)
 
-        def seen(k):
+        def seen(k: int | Array) -> Array:
             return self.at(sums, self.n_pairs + k).astype(jnp.float32)
 
-        def both_seen(k):
-            return product(seen(k), jnp.maximum(seen(k) - one, 0.0), zero)
+        def both_seen(k: int | Array) -> Array:
+            return product(seen(k), jnp.maximum(seen(k) - one, 0.0))
 
         # Each ordered pair of samples agrees or not on each pair of items: S^2 = agreements less
         # contradictions, of which every sample has one with itself.
@@ -151,13 +149,13 @@ class MeanSimilarity(VectorCriterion):
             chances = sum_terms(self.n_pairs, both_seen, weight.shape)
         else:
             itself = self.n_pairs * weight
-            chances = product(itself, jnp.maximum(weight - one, 0.0), zero)
+            chances = product(itself, jnp.maximum(weight - one, 0.0))
         if self.separate_count:
-            itself = product(itself, jnp.asarray(one, jnp.float32), zero)
+            itself = product(itself, jnp.asarray(one, jnp.float32))
         mean = (total - itself) / jnp.maximum(chances, 1.0)
-        return product(weight, jnp.where(chances > 0, mean, 0.0), zero)
+        return product(weight, jnp.where(chances > 0, mean, 0.0))
 
-    def accepts(self, score: Array, parent_score: Array, weight: Array) -> Array:
+    def accepts(self, score: Array, parent_score: Array, total: Array) -> Array:
         """Whether the children of a split agree enough better than their parent did."""
-        weight = jnp.maximum(weight, 1).astype(jnp.float32)
+        weight = jnp.maximum(self.weight(total), 1).astype(jnp.float32)
         return self.patience * (1 + score / weight) > 1 + parent_score / weight

@@ -11,18 +11,14 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jax import lax
 
+from lrrf_jax._numerics import running_sums
 from lrrf_jax._typing import Array
-from lrrf_jax._xla import fusion_barrier, take
-from lrrf_jax.trees.criterion import product
+from lrrf_jax._xla import fusion_barrier
 
 # Sums of the right child and of the node, int32 (..., n_stats, width) and (n_stats, width) ->
 # (purity score of both children, samples right, samples left), each (..., n_lanes).
 Evaluate = Callable[[Array, Array], tuple[Array, Array, Array]]
-
-_HUGE = 1e38
-_BINS_PER_BLOCK = 8
 
 
 class Split(NamedTuple):
@@ -36,27 +32,6 @@ class Split(NamedTuple):
 def _allowed_score(right: Array, total: Array, evaluate: Evaluate, min_leaf: int) -> Array:
     score, n_right, n_left = evaluate(right, total)
     return jnp.where((n_right >= min_leaf) & (n_left >= min_leaf), score, -jnp.inf)
-
-
-def running_sums(
-    histogram: Array,  # int32 (n_bins, n_stats, width), n_bins a multiple of 8
-    zero: Array,
-) -> tuple[Array, Array]:  # int32 (n_bins, n_stats, width), (n_stats, width)
-    """Sum over the bins up to each, and over all of them.
-
-    Within blocks of eight bins, then over blocks: three passes over memory, where ``cumsum``
-    on XLA:CPU does work that grows with the square, and a scan pays for each of its steps.
-    """
-    blocks = histogram.reshape(-1, _BINS_PER_BLOCK, *histogram.shape[1:])
-    parts = [blocks[:, 0]]
-    for k in range(1, _BINS_PER_BLOCK):
-        parts.append(parts[-1] + blocks[:, k])
-    within = fusion_barrier(zero, jnp.stack(parts, axis=1))
-    before = [jnp.zeros_like(within[0, 0])]
-    for k in range(len(within)):
-        before.append(before[-1] + within[k, -1])
-    before = fusion_barrier(zero, jnp.stack(before))
-    return (within + before[:-1, None]).reshape(histogram.shape), before[-1]
 
 
 def _largest(score: Array) -> tuple[Array, Array]:  # float32, int32 (n_lanes,)
@@ -101,33 +76,32 @@ def best_split(
     *,
     has_missing: bool,
     min_leaf: int,
-    zero: Array,
     ranks: Array | None = None,  # uint8 (n_all_bins, n_lanes), where those of the histogram are
 ) -> Split:  # each (n_lanes,)
     """Try every threshold of every lane. O(n_bins n_stats width)."""
 
-    def largest(score):
+    def largest(score: Array) -> tuple[Array, Array, Array]:
         if ranks is not None:
             return _largest_of_ranks(score, ranks[:-1] if has_missing else ranks)
         score, edge = _largest(score)
         return score, edge, edge
 
-    right, total = running_sums(histogram, zero)
+    right, total = running_sums(histogram)
     if not has_missing:
-        score = fusion_barrier(zero, _allowed_score(right, total, evaluate, min_leaf))
+        score = fusion_barrier(_allowed_score(right, total, evaluate, min_leaf))
         score, edge, _ = largest(score)
         return Split(score, edge, jnp.zeros(len(edge), bool))
     right = right[:-1]
     score_left = _allowed_score(right, total, evaluate, min_leaf)
     score_right = _allowed_score(right + histogram[-1], total, evaluate, min_leaf)
-    score_left, score_right = fusion_barrier(zero, score_left, score_right)
+    score_left, score_right = fusion_barrier(score_left, score_right)
     score, edge, place = largest(jnp.maximum(score_left, score_right))
     missing_left = jnp.take_along_axis(score_left > score_right, place[None], axis=0)[0]
     return Split(score, edge, missing_left)
 
 
 def few_splits(
-    parts: Array,  # int32 (n_parts, n_stats, n_lanes), see :mod:`lrrf_jax.trees.few_cuts`
+    parts: Array,  # int32 (n_parts, n_stats, n_lanes), see :mod:`lrrf_jax.trees.thresholds`
     evaluate: Evaluate,
     edges: Array,  # int32 (n_cuts, n_lanes), rising: the thresholds between the parts
     *,
@@ -152,76 +126,6 @@ def few_splits(
             best = jax.tree.map(lambda a, b, better=better: jnp.where(better, b, a), best, split)
     assert best is not None
     return best
-
-
-def edge_at_share(
-    first: Array,  # int32 (n_lanes,), see `parting_range`
-    last: Array,
-    feature: Array,  # int32 (n_lanes,)
-    thresholds: Array,  # float32 (n_features, n_bins - 1), rising
-    share: Array | float,  # float32 (n_lanes,), in [0, 1]
-    zero: Array,
-) -> Array:  # int32 (n_lanes,)
-    """Threshold nearest to the value at a share of the way from the first to the last that part.
-
-    The lower of two as near. A lane whose known values share a bin can only part them from the
-    missing ones. O(n_lanes log n_bins).
-    """
-    n_edges = thresholds.shape[1]
-    flat, row = thresholds.reshape(-1), feature * n_edges
-
-    def value(edge):  # -inf and padding are kept out of differences
-        return jnp.clip(take(flat, row + edge), -_HUGE, _HUGE)
-
-    def lowest(low, high, holds):  # edge where it holds, as it then does up to high; else high
-        def halve(_, ends):
-            low, high = ends
-            middle = (low + high) >> 1
-            found = holds(middle)
-            above = jnp.minimum(middle + 1, high)
-            return jnp.where(found, low, above), jnp.where(found, middle, high)
-
-        n_steps = jnp.int32(n_edges.bit_length())
-        return lax.fori_loop(jnp.int32(0), n_steps, halve, (low, high))[1]
-
-    low, high = (jnp.clip(edge, 0, n_edges - 1) for edge in (first, last))
-    wanted = fusion_barrier(zero, value(low) * (1 - share) + value(high) * share)
-    above = lowest(low, high, lambda edge: value(edge) >= wanted)
-    below = jnp.maximum(above - 1, low)
-    # Thresholds so near to each other that their distances are rounded to the same are as near.
-    off = fusion_barrier(zero, jnp.abs(value(below) - wanted))
-    nearest = lowest(low, below, lambda edge: jnp.abs(value(edge) - wanted) <= off)
-    edge = jnp.where(jnp.abs(value(above) - wanted) < off, above, nearest)
-    return jnp.where(last < first, jnp.maximum(first - 1, 0), edge)
-
-
-def edge_at_quantile(
-    occupancy: Array,  # integers (n_bins, n_lanes), samples in each bin, n_bins a multiple of 8
-    share: float,
-    has_missing: bool,
-    zero: Array,
-) -> Array:  # int32 (n_lanes,)
-    """Threshold below which the share of the known samples is nearest to ``share``.
-
-    Bins in which there are no samples do not part them, so of equal thresholds the lower is
-    taken; ends, which part nothing, are not. A lane whose known values share a bin can only part
-    them from the missing ones.
-    """
-    below = running_sums(occupancy, zero)[0][: len(occupancy) - has_missing]
-    total = below[-1]
-    wanted = product(jnp.float32(share), total.astype(jnp.float32), zero)
-    off = jnp.abs(below.astype(jnp.float32) - wanted)
-    parts = (below > 0) & (below < total)
-    off = fusion_barrier(zero, jnp.where(parts, off, jnp.inf))
-    edge = jnp.broadcast_to(jnp.arange(len(off), dtype=jnp.int32)[:, None], off.shape)
-    while len(off) > 1:
-        # The nearer of neighbours, the first on a tie: XLA:CPU vectorises that, and not `argmin`.
-        pad = ((0, len(off) % 2), (0, 0))
-        off, edge = jnp.pad(off, pad, constant_values=jnp.inf), jnp.pad(edge, pad)
-        second = off[1::2] < off[::2]
-        off, edge = (jnp.where(second, a[1::2], a[::2]) for a in (off, edge))
-    before = ((below == 0) & (total > 0)).sum(0, dtype=jnp.int32)
-    return jnp.where(off[0] < jnp.inf, edge[0], jnp.maximum(before - 1, 0))
 
 
 def choose_candidate(

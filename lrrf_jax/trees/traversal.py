@@ -1,7 +1,7 @@
-"""From rows to leaves, for all trees at once: the plain form, one gather a level.
+"""From rows to leaves, for all trees at once: the plain form, one gather per level.
 
 It is the reference for :mod:`lrrf_jax.trees.bitsliced`, and the kernel for small batches, deep
-trees, and whoever wants leaf numbers.
+trees and leaf numbers.
 """
 
 from typing import NamedTuple
@@ -10,9 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from lrrf_jax._numerics import LOWEST, float_key, float_key_on_host
 from lrrf_jax._typing import AnyArray, Array
 from lrrf_jax._xla import take
-from lrrf_jax.trees.float_order import LOWEST, float_key, float_key_on_host
 from lrrf_jax.trees.forest import Forest
 
 
@@ -20,8 +20,8 @@ class Tests(NamedTuple):
     """The tests of a forest in the form in which kernels ask them.
 
     A row goes right where ``uint32(key - origin) < limit``. With ``origin`` LOWEST the key of
-    NaN becomes 0, which is below every limit: right. One more, and it wraps to the largest
-    word: left.
+    NaN becomes 0, which is below every limit: right. With an origin of one more it wraps to the
+    largest word: left.
     """
 
     feature: AnyArray  # int32 (n_trees, n_nodes)
@@ -58,14 +58,16 @@ def find_leaves(
     first = (jnp.arange(n_trees, dtype=jnp.int32) * n_nodes)[:, None]
     feature, limit, origin = (field.reshape(-1) for field in tests)
 
-    def down(_, node):
+    def down(_: Array, node: Array) -> Array:
         at = first + node
         right = goes_right(take(key, row + take(feature, at)), take(limit, at), take(origin, at))
         return 2 * node + 1 + right.astype(jnp.int32)
 
     # A loop of XLA, not of Python: for one row XLA:CPU would fuse unrolled levels and compute
     # each anew for all its uses, which doubles with every level: minutes, gigabytes at 16.
-    return lax.fori_loop(0, depth, down, jnp.zeros((n_trees, n_samples), jnp.int32)) - n_nodes
+    nodes = jnp.zeros((n_trees, n_samples), jnp.int32)
+    leaves: Array = lax.fori_loop(0, depth, down, nodes) - n_nodes
+    return leaves
 
 
 def sum_leaves(
@@ -75,7 +77,7 @@ def sum_leaves(
 ) -> Array:  # int32 (n_samples, n_outputs)
     """Add up the leaf values of each row over the trees; integers, so exact in any order."""
 
-    def add(total, tree):
+    def add(total: Array, tree: tuple[Array, Array]) -> tuple[Array, None]:
         slot, leaf = tree
         return total + take(leaf_value, take(slot, leaf)), None
 

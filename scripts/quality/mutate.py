@@ -39,6 +39,12 @@ SUITES = {
     "tests/rankings/test_aggregation_properties.py "
     "-k not(search_ends)and(not(almost_always))and(not(batch_around))and(not(search_busy))",
     "lrrf_jax/trees/splitter.py": "tests/trees/test_splitter.py",
+    "lrrf_jax/trees/thresholds.py": "tests/trees/test_thresholds.py "
+    "-k not(interval)and(not(more_intervals))",
+    "lrrf_jax/trees/numerics.py": "tests/trees/test_numerics.py",
+    "lrrf_jax/trees/nodes.py": "tests/trees/test_nodes.py",
+    "lrrf_jax/trees/histogram.py": "tests/trees/test_histogram.py",
+    "lrrf_jax/trees/criterion.py": "tests/trees/test_criterion.py",
     "lrrf_jax/model_file.py": "tests/test_model_file.py tests/test_safetensors.py",
     "lrrf_jax/_safetensors.py": "tests/test_safetensors.py tests/test_model_file.py",
 }
@@ -55,17 +61,23 @@ FOCUS = {
     },
     "lrrf_jax/trees/splitter.py": {
         "_allowed_score": "loop_over_all",
-        "running_sums": "running_sums",
         "_largest": "tournament or four_equals",
         "_largest_of_ranks": "one_rank",
         "best_split": "loop_over_all or one_rank",
         "few_splits": "few_cuts",
-        "edge_at_share": "share_is",
-        "edge_at_quantile": "quantile",
         "choose_candidate": "candidates",
     },
+    "lrrf_jax/trees/thresholds.py": {
+        "edge_at_share": "share_is or as_near",
+        "edge_at_quantile": "quantile",
+        "part_lookup": "parts_sum",
+    },
 }
-COMPILED = {"lrrf_jax/rankings/aggregation.py"}  # whose tests take longer op by op
+COMPILED = {
+    "lrrf_jax/rankings/aggregation.py",
+    "lrrf_jax/trees/numerics.py",
+    "lrrf_jax/trees/criterion.py",
+}
 PRELOADED = "numpy scipy.stats sklearn.base sklearn.metrics pandas polars pyarrow safetensors.numpy"
 PRELOADED += " jax jax.numpy hypothesis hypothesis.strategies pytest narwhals.stable.v1 filelock"
 SECONDS = 120  # a mutant that runs longer does not end

@@ -33,9 +33,9 @@ def grown(monkeypatch):
     asked = []
     grow_blocks = forest_fit.grow_blocks
 
-    def spy(key, samples, config, leaf_value, n_trees, **options):
-        asked.append(n_trees)
-        return grow_blocks(key, samples, config, leaf_value, n_trees, **options)
+    def spy(key, samples, config, trees, **options):
+        asked.append(len(trees))
+        return grow_blocks(key, samples, config, trees, **options)
 
     monkeypatch.setattr(forest_fit, "grow_blocks", spy)
     return asked

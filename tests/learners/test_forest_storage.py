@@ -22,7 +22,7 @@ from lrrf_jax.trees.forest import invariant_violation, with_depth
 from tests.models.mutations import opened, sealed
 from tests.models.store import FOLDER
 from tests.tree_oracles import plain_sums
-from tests.trees.test_forest_depth import SPLITS, awkward_rows, forest_of_splits
+from tests.trees.cases import SPLITS, forest_of_splits, rows_on_thresholds
 
 
 @pytest.mark.parametrize("case", SPLITS)
@@ -47,7 +47,7 @@ def test_slots_that_are_shared_or_unused_are_written_out():
     slots = np.where(forest.leaf_slot == 3, 1, forest.leaf_slot)
     values = np.concatenate([forest.leaf_value, [[7, 7]]]).astype(np.int32)
     odd = forest._replace(leaf_slot=slots, leaf_value=values)
-    rows = awkward_rows(odd)
+    rows = rows_on_thresholds(odd)
     again = unpack_forest(pack_forest(odd), 2)
     np.testing.assert_array_equal(plain_sums(rows, again), plain_sums(rows, odd))
     assert len(again.leaf_value) == 8

@@ -38,12 +38,14 @@ def test_scores_are_the_strengths_near_a_row():
     order, _ = by_sorting(X, rows, 7)
     tables = y[order].astype(np.float32)
     overall = ranker.params_.overall
-    fit = plackett_luce.fit_tables(tables, np.ones((12, 7), np.float32), 0.1, overall)
+    prior = plackett_luce.Prior(0.1, overall)
+    fit = plackett_luce.fit_tables(tables, np.ones((12, 7), np.float32), prior)
     np.testing.assert_allclose(ranker.predict_scores(rows), fit.strength, atol=1e-6)
     ranks = np.argsort(np.argsort(-ranker.predict_scores(rows), kind="stable")) + 1
     assert ranks.tolist() == ranker.predict(rows).tolist()
+    group, weight = np.zeros(len(y), np.int32), np.ones(len(y), np.float32)
     everything = plackett_luce.fit_groups(
-        y.astype(np.float32), np.zeros(len(y), np.int32), np.ones(len(y), np.float32), 1, 1.0
+        y.astype(np.float32), group, weight, 1, plackett_luce.Prior(1.0)
     )
     np.testing.assert_allclose(overall, everything.strength[0], atol=1e-6)
 

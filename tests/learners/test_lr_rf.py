@@ -16,6 +16,7 @@ from sklearn.preprocessing import StandardScaler
 
 import lrrf_jax
 from lrrf_jax import InputError, ModelFileError, RandomForestLabelRanker
+from lrrf_jax.learners.forest.config import _thresholds_of
 from tests.learners.small_forests import DATA, SMALL, X, Y, quiet_fit
 
 
@@ -173,3 +174,9 @@ def test_rows_without_a_preference_are_counted_once_and_change_nothing():
     rows, _ = ranker.neighbors(X, k=150)
     assert not np.isin([3, 50], rows).any()
     assert ranker.score(X, y) > 0.8
+
+
+def test_max_bins_means_thresholds():
+    assert _thresholds_of("exact", 10) == 255
+    assert _thresholds_of(7, 10) == 7
+    assert _thresholds_of("auto", 100) <= _thresholds_of("auto", 100_000) <= 255

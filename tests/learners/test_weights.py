@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from sklearn.base import clone
 
 from lrrf_jax.learners._weights import common_unit, integer_weights, relative_weights
@@ -181,3 +183,18 @@ def test_weights_without_a_common_unit_are_seen_as_such():
         np.testing.assert_array_equal(relative_weights(weight * 1e-5), relative)
     # Halves of rounded decimals have one, if a small one.
     assert common_unit(np.array([0.35, 1.25])) == pytest.approx(0.05)
+
+
+@given(
+    st.lists(st.floats(1e-12, 1e12) | st.integers(1, 10**6), min_size=1, max_size=30),
+    st.sampled_from([2**10, 2**30]),
+)
+def test_weights_become_whole_numbers_with_a_sum_that_fits(weights, most):
+    weight = np.array(weights, float)
+    whole, scale = integer_weights(weight, most)
+    assert whole.min() >= 1
+    assert whole.sum(dtype=np.int64) <= most
+    if scale == 1 and (weight == np.round(weight)).all():
+        assert whole.tolist() == weight.tolist()
+    # The error is half a unit, but for weights too small to count.
+    assert (np.abs(whole - weight * scale) <= 1).all()

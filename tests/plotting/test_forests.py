@@ -11,7 +11,7 @@ import pytest
 from lrrf_jax import metrics
 from lrrf_jax._validation import InputError
 from lrrf_jax.learners import LEARNERS, ConsensusLabelRanker
-from lrrf_jax.learners.forest.ranker import ForestLabelRanker
+from lrrf_jax.learners.forest.ranker import TreeLabelRanker
 from lrrf_jax.plotting import _forest as facts
 from lrrf_jax.plotting import (
     plot_importances,
@@ -321,7 +321,7 @@ def test_learners_without_importances_say_what_to_use_instead(iris):
         plot_importances([np.nan, 1.0])
 
 
-FORESTS = [name for name, cls in LEARNERS.items() if issubclass(cls, ForestLabelRanker)]
+FORESTS = [name for name, cls in LEARNERS.items() if issubclass(cls, TreeLabelRanker)]
 
 
 @pytest.mark.slow

@@ -19,7 +19,7 @@ def fitted(positions, **options):
 @pytest.mark.parametrize("prior", [0.0, 0.1])
 def test_rankings_that_all_agree_have_finite_strengths_in_their_order(prior):
     # BradleyTerry2 6, PlackettLuce 9: the likelihood has no maximum.
-    fit = fitted([[1, 2, 3]] * 5, prior=prior)
+    fit = fitted([[1, 2, 3]] * 5, prior=plackett_luce.Prior(prior))
     strength = np.asarray(fit.strength[0])
     assert np.isfinite(strength).all()
     assert strength[0] > strength[1] > strength[2] >= 0

@@ -77,7 +77,8 @@ def test_prior_gives_the_mode_of_the_posterior():
     tables = groups_with_a_maximum(2)[:, :6]
     share = np.array([0.1, 0.2, 0.3, 0.4])
     one = np.ones((2, 6), np.float32)
-    got = plackett_luce.fit_tables(tables, one, 0.5, jnp.asarray(share, jnp.float32)).strength
+    prior = plackett_luce.Prior(0.5, jnp.asarray(share, jnp.float32))
+    got = plackett_luce.fit_tables(tables, one, prior).strength
 
     def loss(log_strength, table):
         # 0.5 per label, by its share: gamma densities in the logarithms, of mean `share`.
@@ -93,9 +94,9 @@ def test_prior_gives_the_mode_of_the_posterior():
 def test_prior_keeps_unranked_and_unbeaten_labels_finite():
     # All agree on 2 before 0, and nothing is known of 1 and 3.
     positions = np.array([[[2, np.nan, 1, np.nan]] * 6], np.float32)
-    share = jnp.array([0.2, 0.3, 0.1, 0.4])
+    prior = plackett_luce.Prior(0.5, jnp.array([0.2, 0.3, 0.1, 0.4]))
     one = np.ones((1, 6), np.float32)
-    with_prior = np.asarray(plackett_luce.fit_tables(positions, one, 0.5, share).strength[0])
+    with_prior = np.asarray(plackett_luce.fit_tables(positions, one, prior).strength[0])
     np.testing.assert_allclose(with_prior[[1, 3]], [0.3, 0.4], rtol=1e-4)
     assert with_prior[2] > with_prior[0] > 0
     without = plackett_luce.fit_tables(positions, one).strength[0]

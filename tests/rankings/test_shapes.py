@@ -64,8 +64,9 @@ def test_arrays_of_other_types_stop_the_trace(call):
 
 
 def test_a_prior_has_a_number_per_label():
+    prior = plackett_luce.Prior(0.5, jnp.ones(2))
     with pytest.raises(AssertionError, match="shape"):
-        plackett_luce.fit_groups(POSITIONS, GROUP, WEIGHT, 1, 0.5, jnp.ones(2))
+        plackett_luce.fit_groups(POSITIONS, GROUP, WEIGHT, 1, prior)
 
 
 def test_a_loss_is_one_number_and_parameters_are_floats():

@@ -4,11 +4,15 @@ import jax
 import numpy as np
 
 from lrrf_jax.trees import binning
-from lrrf_jax.trees.forest import Forest
+from lrrf_jax.trees.forest import Forest, invariant_violation
 from lrrf_jax.trees.growth import GrowthConfig, Samples
-from lrrf_jax.trees.sample_bins import pack_bins
 
 N_ROWS = 128  # real rows and padding
+
+
+def sums_themselves(sums):
+    """Leaf values: the sums of a leaf."""
+    return sums
 
 
 def features_with_ties(rng, n_samples, n_features, missing=0.0):
@@ -39,7 +43,7 @@ def samples_of(x, stat, weight=None, leaf_stat=None, max_thresholds=15, n_rows=N
     leaf_stat = wide
     bins = binning.bin_features(padded(x, np.float32), thresholds)
     samples = Samples(
-        bin_index=pack_bins(np.asarray(bins)),
+        bin_index=bins,
         stat=padded(stat),
         leaf_stat=padded(leaf_stat),
         weight=padded(weight),
@@ -53,6 +57,7 @@ def config_for(x, thresholds, criterion, **changes):
     """Build a GrowthConfig of a table."""
     settings = {
         "criterion": criterion,
+        "leaf_value": sums_themselves,
         "max_depth": 4,
         "n_candidates": min(3, x.shape[1]),
         "n_features": x.shape[1],
@@ -97,3 +102,50 @@ def awkward_rows(rng, n_samples, grid):
         x[rng.random(x.shape) < 0.03] = value
     x[0] = np.nan
     return x
+
+
+def forest_of_splits(n_trees, depth, splits, seed=0, first_slot=0):
+    """Trees with the splits (tree, node) given, whose parents are split, and their slots."""
+    rng = np.random.default_rng(seed)
+    shape = n_trees, 2**depth - 1
+    threshold = np.full(shape, np.inf, np.float32)
+    for tree, node in splits:
+        assert node == 0 or threshold[tree, (node - 1) // 2] < np.inf
+        threshold[tree, node] = rng.standard_normal()
+    slots, n_slots = np.zeros((n_trees, 2**depth), np.int32), 0
+    for tree in range(n_trees):
+        for leaf in range(2**depth):
+            node = leaf + 2**depth - 1
+            path = [node]
+            while path[-1]:
+                path.append((path[-1] - 1) // 2)
+            # The highest node on the way that is not split: its leaves share a slot.
+            top = next(n for n in reversed(path) if n >= shape[1] or threshold[tree, n] == np.inf)
+            first = (top + 1) * 2 ** (depth - (top + 1).bit_length() + 1) - 2**depth
+            n_slots += leaf == first
+            slots[tree, leaf] = n_slots - 1
+    feature = np.where(threshold < np.inf, rng.integers(0, 3, shape), 0).astype(np.int32)
+    missing_left = (threshold < np.inf) & (rng.random(shape) < 0.5)
+    values = rng.integers(1, 9, (n_slots, 2)).astype(np.int32)
+    forest = Forest(feature, threshold, missing_left, slots, values)
+    assert invariant_violation(forest, 3) is None
+    return forest
+
+
+SPLITS = {
+    "single leaves": [],
+    "one split": [(1, 0)],
+    "one side": [(0, 0), (0, 2), (0, 6), (1, 0)],
+    "full": [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2)],
+}
+DEPTH = {"single leaves": 1, "one split": 1, "one side": 3, "full": 2}
+
+
+def rows_on_thresholds(forest, n_rows=60):
+    rng = np.random.default_rng(5)
+    rows = rng.standard_normal((n_rows, 3)).astype(np.float32)
+    known = forest.threshold[forest.threshold < np.inf]
+    if len(known):
+        rows[:20] = rng.choice(known, (20, 3))
+    rows[rng.random(rows.shape) < 0.2] = np.nan
+    return rows

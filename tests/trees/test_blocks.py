@@ -1,18 +1,51 @@
-"""How a forest is cut into blocks, and how many of them grow at a time."""
+"""How a forest is cut into blocks, how many of them grow at a time, and how they are joined."""
 
+import copy
 import dataclasses
 
+import chex
 import jax
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from lrrf_jax import _devices as mesh
+from lrrf_jax import _devices
 from lrrf_jax.trees import blocks
-from lrrf_jax.trees.criterion import ClassEntropy, Variance
-from tests.trees.cases import config_for, features_with_ties, samples_of
+from lrrf_jax.trees.blocks import Grown, as_deep_as_grown, join, join_grown, take_trees
+from lrrf_jax.trees.criterion import (
+    ClassEntropy,
+    SparseClassEntropy,
+    Variance,
+)
+from lrrf_jax.trees.forest import (
+    invariant_violation,
+    is_split,
+    node_levels,
+)
+from tests.tree_oracles import plain_sums
+from tests.trees.cases import (
+    DEPTH,
+    SPLITS,
+    awkward_rows,
+    config_for,
+    features_with_ties,
+    forest_of_splits,
+    random_forest,
+    rows_on_thresholds,
+    samples_of,
+)
+from tests.trees.growing import (
+    class_table,
+    grow,
+)
 
 X = features_with_ties(np.random.default_rng(0), 110, 5)
+
+
 SAMPLES, THRESHOLDS = samples_of(X, np.zeros((110, 3), np.int32))
+
+
 CONFIG = config_for(X, THRESHOLDS, ClassEntropy(3))
 
 
@@ -20,7 +53,7 @@ CONFIG = config_for(X, THRESHOLDS, ClassEntropy(3))
 def plan(monkeypatch):
     """What a call would grow: the numbers of each block, and the threads; nothing is compiled."""
 
-    def plan(n_trees, **options):
+    def plan(trees, **options):
         seen = {}
 
         def in_threads(start, blocks, n_threads):
@@ -30,15 +63,15 @@ def plan(monkeypatch):
         monkeypatch.setattr(blocks, "_in_threads", in_threads)
         monkeypatch.setattr(blocks, "_block_grower", lambda *_: (None, None))
         with pytest.raises(ValueError, match="zip"):  # a generator that ends early
-            list(blocks.grow_blocks(jax.random.key(0), SAMPLES, CONFIG, None, n_trees, **options))
+            list(blocks.grow_blocks(jax.random.key(0), SAMPLES, CONFIG, trees, **options))
         return seen
 
     return plan
 
 
 def use_cpus(monkeypatch, n_devices, n_threads):
-    monkeypatch.setattr(mesh, "thread_count", lambda: n_threads)
-    monkeypatch.setattr(mesh, "growing_devices", lambda: n_devices * (jax.devices()[0],))
+    monkeypatch.setattr(_devices, "thread_count", lambda: n_threads)
+    monkeypatch.setattr(_devices, "growing_devices", lambda: n_devices * (jax.devices()[0],))
 
 
 @pytest.mark.parametrize("n_trees", [1, 2, 5, 6, 8, 23])
@@ -48,7 +81,7 @@ def test_every_tree_grows_once_and_blocks_have_one_shape(
     n_trees, n_devices, trees_at_once, plan, monkeypatch
 ):
     use_cpus(monkeypatch, n_devices, 1)
-    numbers = plan(n_trees, first_tree=7, trees_at_once=trees_at_once)["numbers"]
+    numbers = plan(range(7, 7 + n_trees), trees_at_once=trees_at_once)["numbers"]
     shapes = {np.shape(block) for block in numbers}
     assert len(shapes) == 1
     assert next(iter(shapes))[0] == n_devices
@@ -65,9 +98,9 @@ def test_memory_bounds_the_trees_in_work(plan, monkeypatch):
     for n_fit in (1, 2, 3):
         # A thread grows a tree on each of the two devices.
         budget = 2 * n_fit * one + one
-        assert plan(20, trees_at_once=1, memory_budget=budget)["n_threads"] == n_fit
-    assert plan(20, trees_at_once=1, memory_budget=1)["n_threads"] == 1
-    assert plan(20, trees_at_once=1)["n_threads"] == 4
+        assert plan(range(20), trees_at_once=1, memory_budget=budget)["n_threads"] == n_fit
+    assert plan(range(20), trees_at_once=1, memory_budget=1)["n_threads"] == 1
+    assert plan(range(20), trees_at_once=1)["n_threads"] == 4
 
 
 def test_a_smaller_share_of_memory_means_fewer_trees_at_once():
@@ -80,3 +113,90 @@ def test_a_smaller_share_of_memory_means_fewer_trees_at_once():
     # Pairs of many labels weigh more than a class.
     pairs = dataclasses.replace(CONFIG, criterion=Variance(45))
     assert blocks._tree_bytes(SAMPLES, pairs) > one
+
+
+@pytest.mark.parametrize(
+    "criterion",
+    [ClassEntropy(3, 3), pytest.param(SparseClassEntropy(3), marks=pytest.mark.slow)],
+)
+@pytest.mark.parametrize("trees_at_once", [2])
+def test_a_tree_does_not_depend_on_the_trees_it_grows_with(criterion, trees_at_once):
+    x, classes = class_table(7)
+    samples, thresholds = samples_of(x, classes)
+    config = config_for(x, thresholds, criterion)
+    whole, gains = grow(samples, config, 5, trees_at_once=3)
+    parts, part_gains = grow(samples, config, 5, trees_at_once=trees_at_once)
+    np.testing.assert_array_equal(gains, part_gains)
+    chex.assert_trees_all_equal(whole, parts)
+
+
+@pytest.mark.parametrize(
+    "criterion",
+    [
+        ClassEntropy(3, 3),
+        pytest.param(Variance(3), marks=pytest.mark.slow),
+        pytest.param(SparseClassEntropy(3), marks=pytest.mark.slow),
+    ],
+    ids=lambda criterion: type(criterion).__name__,
+)
+def test_threads_do_not_change_a_tree(criterion, monkeypatch):
+    x, classes = class_table(6)
+    samples, thresholds = samples_of(x, classes)
+    config = config_for(x, thresholds, criterion)
+    grown = []
+    for n_threads in (1, 4):
+        monkeypatch.setattr(_devices, "thread_count", lambda n_threads=n_threads: n_threads)
+        grown.append(grow(samples, config, 5))
+    chex.assert_trees_all_equal(*grown)
+
+
+def test_later_trees_do_not_depend_on_where_growth_started():
+    x, classes = class_table(8)
+    samples, thresholds = samples_of(x, classes)
+    config = config_for(x, thresholds, ClassEntropy(3, 3))
+    whole, _ = grow(samples, config, 5)
+    parts = blocks.join(grow(samples, config, 2)[0], grow(samples, config, 3, first_tree=2)[0])
+    chex.assert_trees_all_equal(whole, parts)
+
+
+def test_forests_of_different_depths_are_joined_and_taken_apart_again():
+    parts = [forest_of_splits(2, 5, splits, seed) for seed, splits in enumerate(SPLITS.values())]
+    gains = [(part.threshold < np.inf).astype(np.float32) * 3 for part in parts]
+    lots = [as_deep_as_grown(Grown(*both)) for both in zip(parts, gains, strict=True)]
+    assert [lot.forest.depth for lot in lots] == list(DEPTH.values())
+    whole = join_grown(*lots)
+    assert whole.forest.depth == 3
+    assert invariant_violation(whole.forest, 3) is None
+    rows = rows_on_thresholds(whole.forest)
+    total = sum(plain_sums(rows, part) for part in parts)
+    np.testing.assert_array_equal(plain_sums(rows, whole.forest), total)
+    np.testing.assert_array_equal(whole.gain > 0, whole.forest.threshold < np.inf)
+    for k, lot in enumerate(lots):
+        again = take_trees(whole, 2 * k, 2 * k + 2)
+        for one, two in zip((*again.forest, again.gain), (*lot.forest, lot.gain), strict=True):
+            np.testing.assert_array_equal(one, two)
+    for one, two in zip(join(*(lot.forest for lot in lots)), whole.forest, strict=True):
+        np.testing.assert_array_equal(one, two)
+    assert copy.deepcopy(whole).forest.depth == 3
+
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+@given(seeds, st.integers(1, 4))
+def test_trees_taken_apart_and_joined_sum_to_the_same(seed, n_first):
+    rng = np.random.default_rng(seed)
+    forest, grid = random_forest(rng, 5, 3, 4, 3)
+    grown = Grown(forest, rng.random(forest.feature.shape).astype(np.float32))
+    parts = [take_trees(grown, 0, n_first), take_trees(grown, n_first, 5)]
+    x = awkward_rows(rng, 8, grid)
+    sums = plain_sums(x, forest)
+    np.testing.assert_array_equal(sum(plain_sums(x, part.forest) for part in parts), sums)
+    joined = join(*(part.forest for part in parts))
+    assert invariant_violation(joined, 4) is None
+    np.testing.assert_array_equal(plain_sums(x, joined), sums)
+    backwards = join(*(part.forest for part in reversed(parts)))
+    np.testing.assert_array_equal(plain_sums(x, backwards), sums)
+    gains = np.concatenate([node_levels(part.gain, forest.depth, 0) for part in parts])
+    split = is_split(forest)
+    np.testing.assert_array_equal(gains[split], grown.gain[split])

@@ -1,16 +1,18 @@
+"""What chance decides in a tree."""
+
 import dataclasses
 
-import jax.numpy as jnp
 import numpy as np
-import pytest
 
 from lrrf_jax.trees import draws
 from lrrf_jax.trees.criterion import ClassEntropy
 from lrrf_jax.trees.growth import GrowthConfig
+from tests.trees.cases import sums_themselves
 from tests.trees.growing import KEY
 
-ZERO = jnp.int32(0)
-CONFIG = GrowthConfig(ClassEntropy(3), max_depth=4, n_candidates=3, n_features=7, n_bins=32)
+CONFIG = GrowthConfig(
+    ClassEntropy(3), sums_themselves, max_depth=4, n_candidates=3, n_features=7, n_bins=32
+)
 
 
 def _keys(n_trees, first=0):
@@ -39,16 +41,8 @@ def test_high_word_is_the_upper_half_of_the_product():
     np.testing.assert_array_equal(np.asarray(found), (a * b >> np.uint64(32)).astype(np.uint32))
 
 
-@pytest.mark.parametrize("n_rows", [1, 31, 32, 33, 200])
-def test_marks_before_each_place_are_counted_as_cumsum_counts_them(n_rows):
-    mark = np.random.default_rng(n_rows).integers(0, 2, (3, n_rows)).astype(np.int32)
-    mark[1], mark[2] = 1, 0
-    expected = np.cumsum(mark, axis=1) - mark
-    np.testing.assert_array_equal(draws._marks_before(jnp.asarray(mark), ZERO), expected)
-
-
 def test_candidates_are_distinct_and_each_feature_is_as_likely():
-    candidates = np.asarray(draws.draw_lottery(_keys(400), CONFIG).candidates)
+    candidates = np.asarray(draws.draw_candidates(_keys(400), CONFIG).feature)
     assert candidates.shape == (400, 15, 3)
     assert all(len(set(node)) == 3 for node in candidates.reshape(-1, 3))
     share = np.bincount(candidates.ravel(), minlength=7) / candidates[..., 0].size
@@ -58,14 +52,14 @@ def test_candidates_are_distinct_and_each_feature_is_as_likely():
 
 def test_all_features_are_candidates_in_order_where_none_is_left_out():
     config = dataclasses.replace(CONFIG, n_candidates=7)
-    candidates = np.asarray(draws.draw_lottery(_keys(2), config).candidates)
+    candidates = np.asarray(draws.draw_candidates(_keys(2), config).feature)
     np.testing.assert_array_equal(candidates, np.broadcast_to(np.arange(7), (2, 15, 7)))
 
 
 def test_thresholds_are_uniform_and_drawn_only_where_they_are_random():
-    assert draws.draw_lottery(_keys(2), CONFIG).uniform is None
+    assert draws.draw_candidates(_keys(2), CONFIG).uniform is None
     config = dataclasses.replace(CONFIG, splitter="random")
-    uniform = np.asarray(draws.draw_lottery(_keys(400), config).uniform)
+    uniform = np.asarray(draws.draw_candidates(_keys(400), config).uniform)
     assert uniform.shape == (400, 15, 3)
     assert uniform.min() >= 0
     assert uniform.max() < 1
@@ -78,7 +72,7 @@ def test_draws_of_a_tree_depend_on_its_number_alone():
         keys = _keys(2, first)
         own = draws.keys_of_trees(KEY, np.int32([first + 1]))
         for together, alone in zip(
-            draws.draw_lottery(keys, config), draws.draw_lottery(own, config), strict=True
+            draws.draw_candidates(keys, config), draws.draw_candidates(own, config), strict=True
         ):
             np.testing.assert_array_equal(together[1], alone[0])
         np.testing.assert_array_equal(

@@ -1,6 +1,6 @@
 """The best split of a histogram against a loop over thresholds and ways of the missing values.
 
-Nothing is compiled: the functions run operation by operation, on small integers, so that every
+Little is compiled: the functions run operation by operation, on small integers, so that every
 score and every tie is exact.
 """
 
@@ -12,25 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lrrf_jax.trees import splitter
-from tests.strategies import fewer
-
-N_BINS, N_STATS, N_LANES = 16, 3, 4
-ZERO = np.int32(0)
+from lrrf_jax.trees.splitter import Split, best_split
+from tests.strategies import N_BINS, N_LANES, N_STATS, fewer, histograms
 
 
 @pytest.fixture(autouse=True)
 def _operation_by_operation():
     with jax.disable_jit():
         yield
-
-
-@st.composite
-def histograms(draw):
-    """int32 (16, 3, 4): two statistics and the samples of each bin; many bins are empty."""
-    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    table = rng.integers(0, draw(st.sampled_from([2, 3, 9])), (N_BINS, N_STATS, N_LANES), np.int32)
-    empty = rng.random((N_BINS, 1, N_LANES)) < draw(st.sampled_from([0.0, 0.5, 0.9]))
-    return np.where(empty, np.int32(0), table)
 
 
 def score_of(right, left):
@@ -87,21 +76,13 @@ def best_by_loop(histogram, lane, has_missing, min_leaf):
 @given(histogram=histograms(), min_leaf=st.sampled_from([1, 5, 40]))
 def test_the_best_split_is_that_of_a_loop_over_all(has_missing, histogram, min_leaf):
     found = splitter.best_split(
-        jnp.asarray(histogram), evaluate, has_missing=has_missing, min_leaf=min_leaf, zero=ZERO
+        jnp.asarray(histogram), evaluate, has_missing=has_missing, min_leaf=min_leaf
     )
     expected = [best_by_loop(histogram, lane, has_missing, min_leaf) for lane in range(N_LANES)]
     scores, edges, ways = zip(*expected, strict=True)
     assert found.score.tolist() == list(scores)
     assert found.edge.tolist() == list(edges)
     assert found.missing_left.tolist() == list(ways)
-
-
-@fewer(3)
-@given(histograms())
-def test_running_sums_are_cumulative_sums(histogram):
-    upto, total = splitter.running_sums(jnp.asarray(histogram), ZERO)
-    np.testing.assert_array_equal(upto, np.cumsum(histogram, axis=0))
-    np.testing.assert_array_equal(total, histogram.sum(0))
 
 
 @fewer(3)
@@ -137,11 +118,50 @@ def test_bins_of_one_rank_give_the_split_of_all_bins(has_missing, histogram, dat
             short[-1, :, lane] = histogram[-1, :, lane]
         else:
             np.add.at(short[:, :, lane], ranks[:, lane], histogram[:, :, lane])
-    options = {"has_missing": has_missing, "min_leaf": 1, "zero": ZERO}
+    options = {"has_missing": has_missing, "min_leaf": 1}
     whole = splitter.best_split(jnp.asarray(histogram), evaluate, **options)
     found = splitter.best_split(jnp.asarray(short), evaluate, ranks=jnp.asarray(ranks), **options)
     for a, b in zip(found, whole, strict=True):
         assert a.tolist() == b.tolist()
+
+
+@pytest.mark.parametrize("missing", [False, True])
+def test_the_search_by_ranks_finds_the_edge_of_the_search_over_all_bins(missing):
+    rng = np.random.default_rng(5)
+    n_bins, n_lanes, n_ranks = 64, 200, 8
+    # Ones and minus ones in few bins: many thresholds tie.
+    histogram = np.zeros((n_bins, 2, n_lanes), np.int32)
+    ranks = np.zeros((n_bins, n_lanes), np.uint8)
+    compact = np.zeros((n_ranks, 2, n_lanes), np.int32)
+    for lane in range(n_lanes):
+        bins = rng.integers(0, n_bins, n_ranks - 2)
+        if missing:
+            bins[:2] = n_bins - 1
+        for b in bins:
+            histogram[b, :, lane] += rng.choice([-1, 1]), 1
+        held = (histogram[:, 1, lane] > 0).astype(np.uint8)
+        held[0] = 0
+        ranks[:, lane] = np.cumsum(held)
+        if missing:
+            ranks[-1, lane] = n_ranks - 1
+        np.add.at(compact[:, :, lane], ranks[:, lane], histogram[:, :, lane])
+
+    def evaluate(right, total):
+        left = total - right
+        score = (right[..., 0, :] ** 2 + left[..., 0, :] ** 2).astype(jnp.float32)
+        return score, right[..., 1, :], left[..., 1, :]
+
+    options = {"has_missing": missing, "min_leaf": 1}
+    with jax.disable_jit(False):
+        of_bins = jax.jit(lambda table: best_split(table, evaluate, **options))(histogram)
+        of_ranks = jax.jit(
+            lambda table, ranks: best_split(table, evaluate, ranks=ranks, **options)
+        )(compact, ranks)
+    possible = np.isfinite(of_bins.score)
+    assert possible.sum() > n_lanes // 2
+    for one, other in zip(of_bins, of_ranks, strict=True):
+        np.testing.assert_array_equal(np.asarray(one)[possible], np.asarray(other)[possible])
+    assert isinstance(of_ranks, Split)
 
 
 @pytest.mark.parametrize("has_missing", [False, True])
@@ -190,50 +210,3 @@ def test_the_first_of_the_best_candidates_is_taken(seed):
     assert best.edge.tolist() == (3 * np.arange(5) + at).tolist()
     assert best.missing_left.tolist() == ((3 * np.arange(5) + at) % 2 == 0).tolist()
     assert feature.tolist() == candidates[np.arange(5), at].tolist()
-
-
-@fewer(3)
-@given(st.integers(0, 2**32 - 1), st.sampled_from([0.0, 0.25, 0.5, 1.0]))
-def test_the_threshold_at_a_share_is_the_nearest_and_of_two_the_lower(seed, share):
-    rng = np.random.default_rng(seed)
-    n_lanes, n_edges = 64, N_BINS - 1
-    thresholds = np.sort(rng.integers(-9, 9, (3, n_edges)), axis=1).astype(np.float32)
-    thresholds[0, 0], thresholds[1, -2:] = -np.inf, np.inf  # missing values; padding
-    first, last = rng.integers(0, n_edges + 1, (2, n_lanes)).astype(np.int32)
-    feature = rng.integers(0, 3, n_lanes).astype(np.int32)
-    shares = jnp.full(n_lanes, share, jnp.float32)
-    edges = splitter.edge_at_share(
-        jnp.asarray(first),
-        jnp.asarray(last),
-        jnp.asarray(feature),
-        jnp.asarray(thresholds),
-        shares,
-        ZERO,
-    )
-    for lane, edge in enumerate(edges.tolist()):
-        if last[lane] < first[lane]:  # values in one bin are parted from the missing ones
-            assert edge == max(first[lane] - 1, 0)
-            continue
-        low, high = min(first[lane], n_edges - 1), min(last[lane], n_edges - 1)
-        value = np.clip(thresholds[feature[lane]], -1e38, 1e38).astype(np.float32)
-        wanted = value[low] * np.float32(1 - share) + value[high] * np.float32(share)
-        assert edge == low + np.abs(value[low : high + 1] - wanted).argmin()
-
-
-@pytest.mark.parametrize("has_missing", [False, True])
-@fewer(3)
-@given(histogram=histograms(), share=st.sampled_from([0.0, 0.25, 0.5, 0.9]))
-def test_the_threshold_at_a_quantile_parts_the_samples_nearest_to_the_share(
-    has_missing, histogram, share
-):
-    occupancy = histogram[:, 2]
-    edges = splitter.edge_at_quantile(jnp.asarray(occupancy), share, has_missing, ZERO)
-    for lane, edge in enumerate(edges.tolist()):
-        known = occupancy[: N_BINS - has_missing, lane]
-        below, total = np.cumsum(known), known.sum()
-        parts = (below > 0) & (below < total)
-        if parts.any():
-            off = np.abs(below - np.float32(share) * np.float32(total))
-            assert edge == np.where(parts, off, np.inf).argmin()
-        else:  # one occupied bin at most: the threshold under it
-            assert edge == (max(int(np.flatnonzero(known)[0]) - 1, 0) if total else 0)

@@ -139,17 +139,13 @@ def ranks_of_sums(
     sums: Array,  # int32 (n_samples, n_outputs), over trees
     n_labels: int,
     aggregation: str,
-    zero: Array | None = None,
 ) -> Array:  # int32 (n_samples, n_labels)
-    """Rank labels by what the trees say together; exact, equal scores to the lower index.
-
-    With the ``zero`` of `fusion_barrier` many rows take less time.
-    """
+    """Rank labels by what the trees say together; exact, equal scores to the lower index."""
     if aggregation in ("two-step", "one-step"):
         scores = -sums if aggregation == "two-step" else sums
-        if zero is None or n_labels > _COMPARED_LABELS:
+        if n_labels > _COMPARED_LABELS:
             return rank_scores(scores)
-        return _rank_columns(scores.T, zero).T
+        return _rank_columns(scores.T).T
     if aggregation == "copeland":
         return copeland(sums)
     return kemeny(sums, n_labels)
@@ -157,17 +153,16 @@ def ranks_of_sums(
 
 def _rank_columns(
     scores: Array,  # int32 (n_labels, n_samples)
-    zero: Array,
 ) -> Array:  # int32 (n_labels, n_samples)
     """Rank as `rank_scores` does, each pair of labels once, along contiguous rows."""
-    scores = fusion_barrier(zero, scores)
+    scores = fusion_barrier(scores)
     ranks = [jnp.ones_like(scores[0])] * len(scores)
     for first in range(len(scores)):
         for second in range(first + 1, len(scores)):
             ahead = (scores[first] >= scores[second]).astype(jnp.int32)
             ranks[second] = ranks[second] + ahead
             ranks[first] = ranks[first] + (1 - ahead)
-    return fusion_barrier(zero, jnp.stack(ranks))
+    return fusion_barrier(jnp.stack(ranks))
 
 
 def scores_of_sums(

@@ -12,7 +12,7 @@ from lrrf_jax._validation import InputError, require_choice, require_integer
 from lrrf_jax.learners._table import TableShape
 from lrrf_jax.learners.forest.aggregation import AGGREGATIONS
 from lrrf_jax.learners.persistence.schema import OneOf, Range
-from lrrf_jax.trees.binning import resolve_max_bins
+from lrrf_jax.trees.binning import MAX_THRESHOLDS
 from lrrf_jax.trees.forest import MAX_DEPTH
 
 CRITERIA = ("tlac", "rac", "pairwise", "positions")  # of lr-rf
@@ -110,7 +110,13 @@ def _thresholds_of(max_bins: Any, n_samples: int) -> int:
         require_choice(max_bins, "max_bins", ("auto", "exact"))
     else:
         require_integer(max_bins, "max_bins", 1, 255)
-    return resolve_max_bins(max_bins, n_samples)
+    if max_bins == "exact":
+        return MAX_THRESHOLDS
+    if max_bins == "auto":
+        # Split search dominates where rows are few; on sets of 8,000 and 11,000 rows, twice as
+        # many thresholds made no difference that exceeds the noise.
+        return 31 if n_samples < 20_000 else 63
+    return int(max_bins)
 
 
 def _candidates_of(max_features: Any, n_features: int) -> int:

@@ -93,8 +93,7 @@ def _grow(
         blocks = grow_blocks(
             key,
             *growth_samples(table, config, share),
-            config.n_trees - first_tree,
-            first_tree=first_tree,
+            range(first_tree, config.n_trees),
             memory_budget=memory_budget,
         )
         try:

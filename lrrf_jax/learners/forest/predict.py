@@ -33,9 +33,7 @@ def forest_ranks(
     """Rank the labels of each row."""
     _assert_applies(forest, features)
     return map_tiles(
-        lambda rows: ranks_of_sums(
-            sum_over_trees(forest, rows), n_labels, aggregation, forest.zero
-        ),
+        lambda rows: ranks_of_sums(sum_over_trees(forest, rows), n_labels, aggregation),
         features,
     )
 

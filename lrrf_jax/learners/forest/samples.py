@@ -13,17 +13,15 @@ from lrrf_jax.learners.forest.aggregation import SHRUNKEN, leaf_statistics
 from lrrf_jax.learners.forest.config import ForestConfig
 from lrrf_jax.learners.forest.targets import growth_statistic
 from lrrf_jax.trees.binning import bin_features, candidate_thresholds
-from lrrf_jax.trees.criterion import Criterion, VectorCriterion
 from lrrf_jax.trees.growth import GrowthConfig, Samples
-from lrrf_jax.trees.sample_bins import pack_bins
 
 _SUM_PAIRS = ("dispersion", "theta")  # criteria that sum the number of pairs of a ranking
 
 
 def growth_samples(
     table: TrainingTable, config: ForestConfig, histogram_bytes: int = 2**29
-) -> tuple[Samples, GrowthConfig, Any]:
-    """Turn a training table into what the grower sums; also the function from sums to leaves."""
+) -> tuple[Samples, GrowthConfig]:
+    """Turn a training table into what the grower sums, and how."""
     n_samples, n_features = table.features.shape
     n_rows = bucket_size(n_samples)
     _require_numbered_cells(n_rows, max(n_features, config.n_labels))
@@ -55,7 +53,7 @@ def growth_samples(
     leaf_stat, leaf_value = leaf_statistics(positions, config.aggregation, room, weight_scale)
     bins = bin_features(padded(table.features, np.float32), thresholds)
     samples = Samples(
-        bin_index=pack_bins(np.asarray(bins)),
+        bin_index=np.asarray(bins),
         stat=stat,
         leaf_stat=leaf_stat,
         weight=padded(weight, np.int32),
@@ -64,6 +62,7 @@ def growth_samples(
     )
     growth = GrowthConfig(
         criterion=criterion,
+        leaf_value=leaf_value,
         max_depth=config.max_depth,
         n_candidates=config.n_candidates,
         n_features=n_features,
@@ -74,18 +73,10 @@ def growth_samples(
         min_samples_split=config.min_samples_split,
         min_samples_leaf=config.min_samples_leaf,
         bootstrap=config.bootstrap,
-        short_sums=table.weight is None and _fit_16_bits(stat, criterion, n_samples),
+        short_sums=table.weight is None and criterion.fits_16_bits(stat, n_samples),
         histogram_bytes=histogram_bytes,
     )
-    return samples, growth, leaf_value
-
-
-def _fit_16_bits(stat: NDArray, criterion: Criterion, n_samples: int) -> bool:
-    """Whether no sum of so many samples, repeats in a bootstrap counted, is larger."""
-    if isinstance(criterion, VectorCriterion):
-        largest = max(1, int(np.abs(stat).max(initial=0)))
-        return n_samples * largest < 2**15
-    return n_samples < 2**16
+    return samples, growth
 
 
 def _require_numbered_cells(n_rows: int, n_columns: int) -> None:

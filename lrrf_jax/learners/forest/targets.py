@@ -15,10 +15,10 @@ from lrrf_jax.trees.criterion import (
     DENSE_CLASSES,
     ClassEntropy,
     Criterion,
-    SimilarityEntropy,
     SparseClassEntropy,
     Variance,
 )
+from lrrf_jax.trees.edira import SimilarityEntropy
 from lrrf_jax.trees.pair_criterion import Disagreement, MeanSimilarity, curve_shares
 
 _VOTE_SCALE = 8  # votes of partial rankings are fractions

@@ -1,12 +1,13 @@
+"""Random words by counters, against those of `jax.random`."""
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lrrf_jax import RandomForestLabelRanker
-from lrrf_jax.trees import threefry
+from lrrf_jax import RandomForestLabelRanker, _threefry
 
-KEY = jax.random.key(20, impl="threefry2x32")
+RANDOM_KEY = jax.random.key(20, impl="threefry2x32")
 NUMBERS = np.int32([0, 1, 2, 77, 2**31 - 1, -1])
 
 
@@ -20,18 +21,18 @@ def partitionable():
 
 def test_the_published_vector_of_zeros_comes_out():
     # Random123's known answer for threefry2x32, 20 rounds, key and counter all 0.
-    assert threefry.derive_keys(np.zeros(2, np.uint32), np.int32([0])).tolist() == [
+    assert _threefry.derive_keys(np.zeros(2, np.uint32), np.int32([0])).tolist() == [
         [0x6B200159, 0x99BA4EFE]
     ]
 
 
 @pytest.mark.usefixtures("partitionable")
 def test_keys_are_those_that_jax_derives():
-    derived = threefry.derive_keys(threefry.key_of(KEY), NUMBERS)
-    expected = [jax.random.fold_in(KEY, number) for number in NUMBERS]
+    derived = _threefry.derive_keys(_threefry.key_of(RANDOM_KEY), NUMBERS)
+    expected = [jax.random.fold_in(RANDOM_KEY, number) for number in NUMBERS]
     np.testing.assert_array_equal(derived, [jax.random.key_data(key) for key in expected])
     for child in (0, 1):
-        of_each = threefry.derive_keys(derived, np.full(len(NUMBERS), child))
+        of_each = _threefry.derive_keys(derived, np.full(len(NUMBERS), child))
         children = [jax.random.key_data(jax.random.split(key)[child]) for key in expected]
         np.testing.assert_array_equal(of_each, children)
 
@@ -39,13 +40,13 @@ def test_keys_are_those_that_jax_derives():
 @pytest.mark.usefixtures("partitionable")
 @pytest.mark.parametrize("n_words", [1, 7, 1000])
 def test_words_and_floats_are_those_that_jax_draws(n_words):
-    keys = threefry.derive_keys(threefry.key_of(KEY), NUMBERS)
-    words = threefry.random_words(jnp.asarray(keys), n_words)
+    keys = _threefry.derive_keys(_threefry.key_of(RANDOM_KEY), NUMBERS)
+    words = _threefry.random_words(jnp.asarray(keys), n_words)
     typed = jax.random.wrap_key_data(keys, impl="threefry2x32")
     expected = [jax.random.bits(key, (n_words,), jnp.uint32) for key in typed]
     np.testing.assert_array_equal(words, expected)
     expected = [jax.random.uniform(key, (n_words,)) for key in typed]
-    np.testing.assert_array_equal(threefry.uniform_of(words), expected)
+    np.testing.assert_array_equal(_threefry.uniform_of(words), expected)
 
 
 def test_no_setting_of_jax_changes_a_forest():
@@ -68,4 +69,4 @@ def test_no_setting_of_jax_changes_a_forest():
 
 def test_keys_of_another_kind_are_refused():
     with pytest.raises(ValueError, match="'threefry2x32', not 'rbg'"):
-        threefry.key_of(jax.random.key(0, impl="rbg"))
+        _threefry.key_of(jax.random.key(0, impl="rbg"))

@@ -2,12 +2,9 @@
 
 Word ``i`` of a key depends on the key and ``i`` alone. These are the words, and the ways to derive
 keys, of ``jax.random`` for "threefry2x32" where ``jax_threefry_partitionable`` is on; here no
-setting changes them. All rounds are one loop over the words, which compiles in a tenth of a second
-on XLA:CPU. ``jax.random`` under ``vmap`` takes four to ten times as long to compile, and for 32
-keys of 96,000 words nine to fifteen times as long to run: its rounds pass through memory.
+setting changes them, and a program is compiled in less time.
 
-A key is two words, uint32 (..., 2). Keys are derived on the host: there it costs nothing, and a
-compiled loop over words that also derives their keys is slow to compile, and to run.
+A key is two words, uint32 (..., 2). Keys are derived on the host, where that costs nothing.
 """
 
 from typing import Any
@@ -41,7 +38,8 @@ def derive_keys(key: NDArray, number: NDArray) -> NDArray:  # uint32 (n, 2)
 def random_words(key: Array, n_words: int) -> Array:  # uint32 (n_keys, n_words)
     """Draw words 0 .. n_words - 1 of each key, uint32 (n_keys, 2)."""
     first, second = _hash(key[:, :1], key[:, 1:], jnp.arange(n_words, dtype=jnp.uint32))
-    return first ^ second
+    words: Array = first ^ second
+    return words
 
 
 def uniform_of(words: Array) -> Array:  # float32, 0 <= u < 1
