@@ -11,7 +11,9 @@ mean that the second tree is slower. Ranks must be equal, or the script stops.
 import argparse
 import importlib
 import json
+import os
 import pathlib
+import platform
 import re
 import shutil
 import statistics
@@ -19,6 +21,7 @@ import sys
 import tempfile
 import time
 
+import jax
 import numpy as np
 
 SHAPES = ((16, 10), (9, 5), (70, 4))  # features, labels: those of scripts/benchmark.py
@@ -141,7 +144,15 @@ def main():
                 settings = {"n_estimators": TREES, **settings}
             fits(f"fit d16m6 {title}", name, settings, table_of(16, 6, OTHER_ROWS))
     if options.output:
-        options.output.write_text(json.dumps(results, indent=1) + "\n")
+        about = {
+            "python": platform.python_version(),
+            "jax": jax.__version__,
+            "machine": f"{platform.machine()}, {os.cpu_count()} cores",
+            "device": jax.devices()[0].device_kind,
+            "rounds": options.rounds,
+        }
+        report = {"about": about, "results": results}
+        options.output.write_text(json.dumps(report, indent=1) + "\n")
 
 
 if __name__ == "__main__":
