@@ -72,7 +72,7 @@ CALLS = {
     "plackett_luce.log_likelihood": (plackett_luce.log_likelihood, PARTIAL, STRENGTH),
     "plackett_luce.sample": (plackett_luce.sample, KEY, STRENGTH),
     "plackett_luce.fit_groups": (
-        lambda p, g, w, much, prior: plackett_luce.fit_groups(p, g, w, 3, much, prior),
+        lambda p, g, w, *prior: plackett_luce.fit_groups(p, g, w, 3, plackett_luce.Prior(*prior)),
         *(PARTIAL, GROUP, WEIGHT, np.array(0.5), PRIOR),
     ),
     "plackett_luce.fit_tables": (plackett_luce.fit_tables, TABLES, WEIGHT.reshape(2, 3)),
