@@ -17,6 +17,10 @@ from lrrf_jax.learners.forest.aggregation import ranks_of_sums, scores_of_sums
 from lrrf_jax.trees.forest import Forest
 from lrrf_jax.trees.inference import ReadyForest, make_ready, sum_over_trees
 
+_jit = functools.partial(
+    jax.jit, static_argnames=("n_labels", "aggregation"), compiler_options=COMPILER_OPTIONS
+)
+
 
 def _assert_applies(forest: ReadyForest, features: Array) -> None:
     chex.assert_rank([features, forest.leaf_slot, forest.leaf_value], 2)
@@ -24,9 +28,7 @@ def _assert_applies(forest: ReadyForest, features: Array) -> None:
     chex.assert_type([forest.leaf_slot, forest.leaf_value], jnp.int32)
 
 
-@functools.partial(
-    jax.jit, static_argnames=("n_labels", "aggregation"), compiler_options=COMPILER_OPTIONS
-)
+@_jit
 def forest_ranks(
     forest: ReadyForest, features: Array, *, n_labels: int, aggregation: str
 ) -> Array:  # int32 (n_samples, n_labels)
@@ -38,9 +40,7 @@ def forest_ranks(
     )
 
 
-@functools.partial(
-    jax.jit, static_argnames=("n_labels", "aggregation"), compiler_options=COMPILER_OPTIONS
-)
+@_jit
 def forest_scores(
     forest: ReadyForest, features: Array, *, n_labels: int, aggregation: str
 ) -> Array:  # float32 (n_samples, n_labels)
