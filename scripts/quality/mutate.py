@@ -41,7 +41,7 @@ SUITES = {
     "lrrf_jax/trees/splitter.py": "tests/trees/test_splitter.py",
     "lrrf_jax/trees/thresholds.py": "tests/trees/test_thresholds.py "
     "-k not(interval)and(not(more_intervals))",
-    "lrrf_jax/trees/numerics.py": "tests/trees/test_numerics.py",
+    "lrrf_jax/_numerics.py": "tests/test_numerics.py",
     "lrrf_jax/trees/nodes.py": "tests/trees/test_nodes.py",
     "lrrf_jax/trees/histogram.py": "tests/trees/test_histogram.py",
     "lrrf_jax/trees/criterion.py": "tests/trees/test_criterion.py",
@@ -75,7 +75,7 @@ FOCUS = {
 }
 COMPILED = {
     "lrrf_jax/rankings/aggregation.py",
-    "lrrf_jax/trees/numerics.py",
+    "lrrf_jax/_numerics.py",
     "lrrf_jax/trees/criterion.py",
 }
 PRELOADED = "numpy scipy.stats sklearn.base sklearn.metrics pandas polars pyarrow safetensors.numpy"

@@ -48,12 +48,12 @@ def plain_edge(bins, copies, thresholds, splitter, share, has_missing):
     return nearest(values, values[parting[0]] * (1 - share) + values[parting[-1]] * share, parting)
 
 
-def level_of(seed, splitter, n_cuts, has_missing, search_bytes=2**17):
+def level_of(seed, splitter, n_cuts, has_missing):
     """Nodes of a level: many ties, a constant feature, and a node of one sample."""
     rng = np.random.default_rng(seed)
     sizes = {"max_depth": 4, "n_candidates": 3, "n_features": N_FEATURES, "n_bins": N_BINS}
     cuts = {"splitter": splitter, "n_cuts": n_cuts, "has_missing": has_missing}
-    config = GrowthConfig(Variance(2), sums_themselves, **sizes, **cuts, search_bytes=search_bytes)
+    config = GrowthConfig(Variance(2), sums_themselves, **sizes, **cuts)
     bins = rng.integers(0, N_BINS - has_missing, (N_DRAWN, N_FEATURES)).astype(np.int32)
     bins[:, 1] = rng.integers(3, 6, N_DRAWN)
     bins[:, 2] = 7
@@ -99,19 +99,20 @@ def on_host(level):
 
 
 @pytest.mark.parametrize(
-    ("splitter", "n_cuts", "has_missing", "search_bytes"),
+    ("splitter", "n_cuts", "has_missing", "slots_at_once"),
     [
-        ("width", 1, False, 2**17),
-        ("width", 3, True, 1),
-        ("frequency", 1, True, 2**17),
-        ("frequency", 3, False, 1),
-        ("random", 1, True, 2**17),
+        ("width", 1, False, 128),
+        ("width", 3, True, 128),
+        ("frequency", 1, True, 128),
+        ("frequency", 3, False, 2),
+        ("random", 1, True, 128),
     ],
 )
 def test_edges_are_those_that_a_loop_over_nodes_and_features_chooses(
-    splitter, n_cuts, has_missing, search_bytes
+    monkeypatch, splitter, n_cuts, has_missing, slots_at_once
 ):
-    level = level_of(3, splitter, n_cuts, has_missing, search_bytes)
+    monkeypatch.setattr("lrrf_jax.trees.thresholds._SLOTS_AT_ONCE", slots_at_once)  # of five
+    level = level_of(3, splitter, n_cuts, has_missing)
     edges = np.asarray(choose_edges(level))
     bin_index, at, copies, candidates = on_host(level)
     thresholds = np.asarray(level.samples.thresholds)
