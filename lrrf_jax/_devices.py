@@ -13,6 +13,7 @@ import numpy as np
 from jax.experimental import multihost_utils
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
+from lrrf_jax._backend import backend_of
 from lrrf_jax._jax_backend import require_backend
 from lrrf_jax._threads import thread_count
 from lrrf_jax._typing import NDArray
@@ -91,7 +92,7 @@ def growing_devices() -> Devices:
     if pinned is not None:
         return (pinned if isinstance(pinned, jax.Device) else jax.local_devices(backend=pinned)[0],)
     devices = jax.devices()
-    if devices[0].platform != "cpu":
+    if not backend_of(devices).on_host:
         return tuple(devices)
     # The cores are those of the process however many devices it makes of them, and threads
     # need no program of their own.
@@ -110,7 +111,7 @@ def spans_processes(devices: Devices) -> bool:
 
 def n_workers(devices: Devices) -> int:
     """Threads of this process that hand work to its devices; more than one on CPUs only."""
-    if devices[0].platform != "cpu":
+    if not backend_of(devices).on_host:
         return 1
     return max(1, thread_count() // n_in_one_memory(devices))
 
@@ -123,7 +124,7 @@ def memory_share(memory_budget: int) -> int:
 
 def n_in_one_memory(devices: Devices) -> int:
     """Devices of this process that share a memory: CPUs do; accelerators have their own."""
-    if devices[0].platform != "cpu":
+    if not backend_of(devices).on_host:
         return 1
     return sum(device.process_index == jax.process_index() for device in devices)
 

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from lrrf_jax._backend import by_platform
 from lrrf_jax._typing import Array
 
 # XLA:CPU would split these small loops over its thread pool, which costs more than it gains:
@@ -36,11 +37,26 @@ def fusion_barrier(*arrays: Array) -> Array | tuple[Array, ...]:
 
     XLA:CPU drops ``lax.optimization_barrier`` before it fuses, and then recomputes a chain of
     cheap operations for each of its consumers. It cannot look through a loop whose end is known
-    only at run time: here it is the first cell of the first array, but never more than 0, so the
-    loop never runs. The condition reads it, for a look from outside would cost a copy.
+    only at run time; other devices would have to ask the host for that end.
     """
     if arrays[0].size == 0:
         raise ValueError("fusion_barrier needs a cell in its first array")
+    values: tuple[Array, ...]
+    values = by_platform(*arrays, cpu=_pass_idle_loop, accelerator=_pass_barrier)
+    return values if len(arrays) > 1 else values[0]
+
+
+def _pass_barrier(*arrays: Array) -> tuple[Array, ...]:
+    passed: tuple[Array, ...] = lax.optimization_barrier(arrays)
+    return passed
+
+
+def _pass_idle_loop(*arrays: Array) -> tuple[Array, ...]:
+    """Pass arrays through a loop that never runs.
+
+    Its end is the first cell of the first array, but never more than 0. The condition reads it,
+    for a look from outside would cost a copy.
+    """
 
     def goes_on(state: tuple[Array, tuple[Array, ...]]) -> Array:
         step, values = state
@@ -53,8 +69,8 @@ def fusion_barrier(*arrays: Array) -> Array | tuple[Array, ...]:
         step, values = state
         return step + 1, jax.tree.map(lambda value: value + jnp.ones((), value.dtype), values)
 
-    _, values = lax.while_loop(goes_on, change, (jnp.int32(0), arrays))
-    return values if len(arrays) > 1 else values[0]
+    values: tuple[Array, ...] = lax.while_loop(goes_on, change, (jnp.int32(0), arrays))[1]
+    return values
 
 
 def bucket_size(size: int, per_octave: int = 8, least: int = 64) -> int:

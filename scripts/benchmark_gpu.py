@@ -82,9 +82,9 @@ def loop_ranks(forest, features) -> np.ndarray:
 
 def on_device(ranker, features):
     """Return a function that ranks rows which are on the device already, and their number."""
+    from lrrf_jax.inference.ready import make_ready
     from lrrf_jax.learners.batching import TILE
     from lrrf_jax.learners.forest.predict import forest_ranks
-    from lrrf_jax.trees.inference import make_ready
 
     n_rows = max(TILE, len(features) // TILE * TILE)
     rows = jax.device_put(np.resize(features, (n_rows, features.shape[1])))

@@ -1,6 +1,6 @@
 /* Bit-sliced traversal of a forest in plain C: the yardstick for the XLA kernel.
  *
- * The same method as lrrf_jax/trees/bitsliced.py, without a compiler in between that may or may
+ * The same method as lrrf_jax/inference/bitsliced.py, without a compiler in between that may or may
  * not fuse: every distinct test of the forest once for a tile of rows, one bit a row; trees as
  * multiplexers over the bit planes; leaves as rows of small integers; ranks by comparison. One
  * thread, depth 8 or less padded to 8, rank sums below 2**16, no missing values that go left.

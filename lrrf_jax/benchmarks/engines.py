@@ -18,11 +18,11 @@ from lrrf_jax.benchmarks import c_reference, equal_forest
 from lrrf_jax.benchmarks.c_reference import NotAvailable
 from lrrf_jax.benchmarks.cases import Plan, Shape
 from lrrf_jax.benchmarks.timing import Engine
+from lrrf_jax.inference.traversal import find_leaves, forest_tests, sum_leaves
 from lrrf_jax.learners import RandomForestLabelRanker
 from lrrf_jax.learners.batching import map_rows, map_tiles
 from lrrf_jax.rankings.permutations import rank_scores
 from lrrf_jax.trees.forest import Forest
-from lrrf_jax.trees.traversal import find_leaves, forest_tests, sum_leaves
 
 OURS = "lrrf_jax"
 OURS_DEFAULT = "lrrf_jax, default"
@@ -38,7 +38,7 @@ NOTES = {
         ONNX: "the same trees as a TreeEnsembleRegressor (BRANCH_GTE, SUM); sums out, no ranking",
         TREELITE: "the same trees through the model builder; sums out, no ranking",
         LIGHTGBM: "predict of its own forest (raw scores): one number per row, for orientation",
-        GATHER: "the plain kernel of lrrf_jax.trees.traversal, one gather a level, same batches",
+        GATHER: "the plain walk of lrrf_jax.inference.traversal, one gather a level, same batches",
         C_REFERENCE: "scripts/bitslice_reference.c, the same trees, ranks out, cc "
         + " ".join(c_reference.FLAGS),
     },

@@ -234,10 +234,11 @@ def _claim_share(num_cpus: float | None, num_gpus: float) -> None:
 def _require_accelerator() -> None:
     import jax
 
+    from lrrf_jax._backend import backend_of
     from lrrf_jax._jax_backend import require_backend
 
     require_backend()
-    if jax.default_backend() == "cpu":
+    if backend_of(jax.devices()).on_host:
         raise InputError(
             "num_gpus asks for a GPU, and JAX finds none on the machine of this worker (devices: "
             f"{jax.devices()}). Install jax[cuda13] or jax[cuda12] there, or use num_gpus=0."

@@ -16,6 +16,7 @@ import numpy as np
 from jax.sharding import Mesh, PartitionSpec
 
 from lrrf_jax import _devices
+from lrrf_jax._backend import Backend, backend_of
 from lrrf_jax._jax_settings import our_settings
 from lrrf_jax._typing import AnyArray, Array, NDArray, jit
 from lrrf_jax._xla import COMPILER_OPTIONS
@@ -26,8 +27,6 @@ from lrrf_jax.trees.grower import Trees, grow_together, grow_trees
 from lrrf_jax.trees.growth import GrowthConfig, Samples
 from lrrf_jax.trees.nodes import level_nodes
 
-# Rows that trees grow on together, where a cache has to hold them; elsewhere memory decides.
-_CPU_ROWS = 2**15
 _MOST_TREES_AT_ONCE = 32
 
 
@@ -55,10 +54,10 @@ def grow_blocks(
     them must make the same call, and each gets every tree.
     """
     devices = _devices.growing_devices()
-    if devices[0].platform != "cpu":
-        # Additions of 16 bits, which halve what a cache must hold, are loops elsewhere.
-        config = dataclasses.replace(config, short_sums=False)
-    size = trees_at_once or _trees_at_once(samples, config, -(-len(trees) // len(devices)))
+    backend = backend_of(devices)
+    config = dataclasses.replace(config, short_sums=config.short_sums and backend.short_sums)
+    enough = -(-len(trees) // len(devices))
+    size = trees_at_once or _trees_at_once(samples, config, enough, backend)
     blocks = []
     for start in range(0, len(trees), size * len(devices)):
         # The last block keeps the shape of the others.
@@ -166,12 +165,12 @@ def _tree_bytes(samples: Samples, config: GrowthConfig) -> int:
     return tables + n_drawn * (64 + 8 * n_columns)
 
 
-def _trees_at_once(samples: Samples, config: GrowthConfig, n_trees: int) -> int:
+def _trees_at_once(samples: Samples, config: GrowthConfig, n_trees: int, backend: Backend) -> int:
     n_drawn = drawn_capacity(samples.weight.shape[0], config.bootstrap)
     room = config.histogram_bytes // _tree_bytes(samples, config)
     limit = max(1, min(_MOST_TREES_AT_ONCE, room))
-    if jax.default_backend() == "cpu":
-        limit = min(limit, max(1, _CPU_ROWS // n_drawn))
+    if backend.grown_rows is not None:
+        limit = min(limit, max(1, backend.grown_rows // n_drawn))
     # A power of two, so that forests of other sizes share the program; surplus ones stay empty.
     enough = 1 << (n_trees - 1).bit_length()
     return min(enough, 1 << (limit.bit_length() - 1))

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from lrrf_jax.benchmarks import c_reference, equal_forest
+from lrrf_jax.inference.ready import make_ready
 from lrrf_jax.learners.forest.predict import forest_ranks
-from lrrf_jax.trees.inference import make_ready
 from tests.tree_oracles import plain_sums
 from tests.trees.cases import awkward_rows, random_forest
 

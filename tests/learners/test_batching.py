@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from lrrf_jax import InputError, RandomForestLabelRanker
+from lrrf_jax.inference.ready import make_ready
 from lrrf_jax.learners import _prediction, batching
 from lrrf_jax.learners.forest.predict import forest_ranks
-from lrrf_jax.trees.inference import make_ready
 from tests.learners.small_forests import SMALL, X, Y
 from tests.tracing import traces
 

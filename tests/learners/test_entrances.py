@@ -4,6 +4,7 @@ import jax
 import numpy as np
 import pytest
 
+from lrrf_jax.inference.ready import make_ready
 from lrrf_jax.learners import cc, consensus, ll, rpc
 from lrrf_jax.learners.forest import mallows, views
 from lrrf_jax.learners.forest.predict import forest_ranks, forest_scores
@@ -11,7 +12,6 @@ from lrrf_jax.learners.linear.params import LinearParams, Scaling
 from lrrf_jax.learners.linear.predict import utility_rows
 from lrrf_jax.learners.neighbors.scores import score_neighborhoods
 from lrrf_jax.learners.neighbors.search import nearest, neighbor_table
-from lrrf_jax.trees.inference import make_ready
 from tests.learners import parity
 
 

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from lrrf_jax import InputError, RandomForestLabelRanker
+from lrrf_jax.inference.bitsliced import MAX_DEPTH
+from lrrf_jax.inference.ready import SMALL_BATCH, make_ready
 from lrrf_jax.learners.forest.config import ForestConfig
 from lrrf_jax.learners.forest.fit import ForestParams
 from lrrf_jax.learners.forest.predict import forest_ranks, forest_scores
-from lrrf_jax.trees.bitsliced import MAX_DEPTH
 from lrrf_jax.trees.forest import invariant_violation
-from lrrf_jax.trees.inference import SMALL_BATCH, make_ready
 from tests import oracles
 from tests.learners import parity
 from tests.learners.parity import SHAPES

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lrrf_jax import _devices
+from lrrf_jax._backend import CPU
 from lrrf_jax.trees import blocks
 from lrrf_jax.trees.blocks import Grown, as_deep_as_grown, join, join_grown, take_trees
 from lrrf_jax.trees.criterion import (
@@ -107,9 +108,9 @@ def test_a_smaller_share_of_memory_means_fewer_trees_at_once():
     one = blocks._tree_bytes(SAMPLES, CONFIG)
     for n_fit in (1, 2, 4, 8):
         config = dataclasses.replace(CONFIG, histogram_bytes=n_fit * one + one // 2)
-        assert blocks._trees_at_once(SAMPLES, config, 30) == n_fit
+        assert blocks._trees_at_once(SAMPLES, config, 30, CPU) == n_fit
     small = dataclasses.replace(CONFIG, histogram_bytes=1)
-    assert blocks._trees_at_once(SAMPLES, small, 30) == 1
+    assert blocks._trees_at_once(SAMPLES, small, 30, CPU) == 1
     # Pairs of many labels weigh more than a class.
     pairs = dataclasses.replace(CONFIG, criterion=Variance(45))
     assert blocks._tree_bytes(SAMPLES, pairs) > one

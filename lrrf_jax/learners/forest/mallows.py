@@ -14,6 +14,7 @@ from jax import lax
 
 from lrrf_jax._typing import Array, NDArray
 from lrrf_jax._xla import bucket_size
+from lrrf_jax.inference.ready import make_ready
 from lrrf_jax.learners._table import TableShape, TrainingTable
 from lrrf_jax.learners._weights import integer_weights
 from lrrf_jax.learners.forest import views
@@ -25,7 +26,6 @@ from lrrf_jax.rankings.mallows import fit_groups
 from lrrf_jax.rankings.permutations import rank_scores
 from lrrf_jax.rankings.statistics import borda_votes
 from lrrf_jax.trees.forest import Forest
-from lrrf_jax.trees.inference import make_ready
 
 _VOTE_SCALE = 64  # votes of partial rankings are fractions; sums of integers are exact
 _MAX_WEIGHT = 2**22  # of a leaf: sums of weights and votes are exact in float32

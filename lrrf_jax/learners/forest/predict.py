@@ -12,10 +12,10 @@ from jax.sharding import Mesh, PartitionSpec
 from lrrf_jax import _devices as mesh
 from lrrf_jax._typing import Array, NDArray
 from lrrf_jax._xla import COMPILER_OPTIONS
+from lrrf_jax.inference.ready import ReadyForest, make_ready, sum_over_trees
 from lrrf_jax.learners.batching import TILE, map_tiles
 from lrrf_jax.learners.forest.aggregation import ranks_of_sums, scores_of_sums
 from lrrf_jax.trees.forest import Forest
-from lrrf_jax.trees.inference import ReadyForest, make_ready, sum_over_trees
 
 _jit = functools.partial(
     jax.jit, static_argnames=("n_labels", "aggregation"), compiler_options=COMPILER_OPTIONS

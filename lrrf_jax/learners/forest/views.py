@@ -16,14 +16,14 @@ from lrrf_jax import metrics
 from lrrf_jax._typing import Array, NDArray
 from lrrf_jax._validation import warn_user
 from lrrf_jax._xla import COMPILER_OPTIONS, bucket_size, take
+from lrrf_jax.inference.ready import ReadyForest, forest_depth, make_ready
+from lrrf_jax.inference.traversal import find_leaves
 from lrrf_jax.learners._table import TrainingTable
 from lrrf_jax.learners.batching import map_rows, map_tiles
 from lrrf_jax.learners.forest.aggregation import ranks_of_sums
 from lrrf_jax.learners.forest.warm_start import LastFit
 from lrrf_jax.trees.draws import keys_of_trees, row_counts
 from lrrf_jax.trees.forest import Forest
-from lrrf_jax.trees.inference import ReadyForest, forest_depth, make_ready
-from lrrf_jax.trees.traversal import find_leaves
 
 _QUERIES_PER_CALL = 64
 

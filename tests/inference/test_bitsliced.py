@@ -4,8 +4,9 @@ import jax
 import numpy as np
 import pytest
 
-from lrrf_jax.trees import bitsliced, inference
-from lrrf_jax.trees.traversal import forest_tests
+from lrrf_jax.inference import bitsliced
+from lrrf_jax.inference.ready import make_ready, sum_over_trees
+from lrrf_jax.inference.traversal import forest_tests
 from tests.tree_oracles import plain_sums
 from tests.trees.cases import awkward_rows, random_forest
 
@@ -20,7 +21,7 @@ def test_packed_leaf_sums_do_not_overflow_by_a_hair(n_outputs, n_words):
     for value in (fits, fits + 1):
         this = forest._replace(leaf_value=value)
         x = awkward_rows(np.random.default_rng(1), 96, grid)
-        found = jax.jit(inference.sum_over_trees)(inference.make_ready(this), x)
+        found = jax.jit(sum_over_trees)(make_ready(this), x)
         np.testing.assert_array_equal(np.asarray(found), plain_sums(x, this))
 
 

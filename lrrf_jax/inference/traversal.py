@@ -1,6 +1,6 @@
 """From rows to leaves, for all trees at once: the plain form, one gather per level.
 
-It is the reference for :mod:`lrrf_jax.trees.bitsliced`, and the kernel for small batches, deep
+It is the reference for :mod:`lrrf_jax.inference.bitsliced`, and the kernel for small batches, deep
 trees and leaf numbers.
 """
 

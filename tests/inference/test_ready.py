@@ -4,7 +4,8 @@ import jax
 import numpy as np
 import pytest
 
-from lrrf_jax.trees import bitsliced, inference
+from lrrf_jax.inference import bitsliced
+from lrrf_jax.inference.ready import make_ready, sum_over_trees
 from lrrf_jax.trees.forest import invariant_violation
 from tests.tree_oracles import plain_sums
 from tests.trees.cases import awkward_rows, random_forest
@@ -32,11 +33,11 @@ def test_every_kernel_sums_what_a_plain_loop_sums(
         rng, n_trees, depth, n_features, n_outputs, lowest=lowest, highest=highest
     )
     assert invariant_violation(forest, n_features) is None
-    ready = inference.make_ready(forest)
+    ready = make_ready(forest)
     assert (ready.sliced is not None) == (depth <= bitsliced.MAX_DEPTH)
     x = awkward_rows(rng, n_rows, grid)
-    found = np.asarray(jax.jit(inference.sum_over_trees)(ready, x))
+    found = np.asarray(jax.jit(sum_over_trees)(ready, x))
     checked = rng.permutation(n_rows)[:100]
     np.testing.assert_array_equal(found[checked], plain_sums(x[checked], forest))
     plain = ready._replace(sliced=None)
-    np.testing.assert_array_equal(found, np.asarray(jax.jit(inference.sum_over_trees)(plain, x)))
+    np.testing.assert_array_equal(found, np.asarray(jax.jit(sum_over_trees)(plain, x)))

@@ -4,7 +4,7 @@ import jax
 import numpy as np
 import pytest
 
-from lrrf_jax.trees.traversal import find_leaves, forest_tests
+from lrrf_jax.inference.traversal import find_leaves, forest_tests
 from tests.tree_oracles import walk
 from tests.trees.cases import awkward_rows, random_forest
 

@@ -16,8 +16,8 @@ from jax import lax
 from lrrf_jax._numerics import float_key
 from lrrf_jax._typing import AnyArray, Array, NDArray
 from lrrf_jax._xla import bucket_size, fusion_barrier, take
+from lrrf_jax.inference.traversal import forest_tests, goes_right
 from lrrf_jax.trees.forest import Forest
-from lrrf_jax.trees.traversal import forest_tests, goes_right
 
 MAX_DEPTH = 9  # deeper trees have planes that outgrow the cache, most of them padding
 TREES_PER_STEP = 5  # inner loops are long enough, and planes stay in the cache

@@ -7,9 +7,9 @@ import numpy as np
 
 from lrrf_jax._typing import AnyArray, Array
 from lrrf_jax._xla import bucket_size
-from lrrf_jax.trees import bitsliced
+from lrrf_jax.inference import bitsliced
+from lrrf_jax.inference.traversal import Tests, find_leaves, forest_tests, sum_leaves
 from lrrf_jax.trees.forest import Forest
-from lrrf_jax.trees.traversal import Tests, find_leaves, forest_tests, sum_leaves
 
 SMALL_BATCH = 32  # rows up to which walking the trees costs less than asking every question
 _MAX_SLICED_BYTES = 2**28  # forests with more bytes of dense leaves are walked

@@ -1,0 +1,55 @@
+"""What a kind of device wants; no other module asks for a platform.
+
+None of it changes a result. What is decided on the host is read from a record, which the devices in
+use choose; what is decided inside of a program, when it is compiled, goes through `by_platform`.
+"""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+from jax import lax
+
+
+@dataclasses.dataclass(frozen=True)
+class Backend:
+    """What is decided by the kind of device."""
+
+    on_host: bool  # its cores and memory are those of the host, and threads hand it work
+    slices_bits: bool  # forests are asked by bits, in tiles that a cache holds; else walked
+    tile: int  # rows that a forest is applied to at a time
+    batch_sizes: tuple[int, ...]  # rows per call, rising: each has a program of its own
+    short_sums: bool  # 16-bit sums halve what a cache must hold; elsewhere they are slow loops
+    grown_rows: int | None  # rows that trees grow on together; None: as many as memory holds
+
+
+CPU = Backend(
+    on_host=True,
+    slices_bits=True,
+    tile=2048,
+    batch_sizes=(1, 8, 32, 128, 256, 1024, 2048, 4 * 2048, 32 * 2048),
+    short_sums=True,
+    grown_rows=2**15,
+)
+ACCELERATOR = Backend(
+    on_host=False,
+    slices_bits=False,
+    tile=2**20,
+    batch_sizes=(2**10, 2**13, 2**16, 2**20),
+    short_sums=False,
+    grown_rows=None,
+)
+
+
+def backend_of(devices: Sequence[jax.Device]) -> Backend:
+    """Return what these devices want, which are of one kind."""
+    return CPU if devices[0].platform == "cpu" else ACCELERATOR
+
+
+def by_platform(*operands: Any, cpu: Callable[..., Any], accelerator: Callable[..., Any]) -> Any:
+    """Apply one of two functions that give the same values, whichever the device is faster at.
+
+    Only the one that is needed gets into the compiled program.
+    """
+    return lax.platform_dependent(*operands, cpu=cpu, default=accelerator)
