@@ -5,6 +5,10 @@ whole forest once for a tile of rows, and keep the answers as bit planes, one bi
 is then a multiplexer over its planes: no branch or load depends on data, and one instruction
 moves as many rows as its register has bits. Only the leaf look-up gathers. Histogram training
 makes it pay: trees share thresholds.
+
+Nor are questions asked one by one. A search by halves gives the *bin* of each value, one of 2**k,
+with k comparisons and as many selections as there are thresholds. Its bits are kept as planes, and
+the answer to a question, whether the bin is at most a number, is a few bit-wise operations on them.
 """
 
 from typing import NamedTuple
@@ -13,24 +17,27 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from lrrf_jax._numerics import float_key
+from lrrf_jax._numerics import LOWEST, float_key
 from lrrf_jax._typing import AnyArray, Array, NDArray
 from lrrf_jax._xla import bucket_size, fusion_barrier, take
+from lrrf_jax.inference.bins import bins_of_forest
 from lrrf_jax.inference.packing import pack, packed_words, unpack
-from lrrf_jax.inference.traversal import forest_tests, goes_right
-from lrrf_jax.trees.forest import Forest
+from lrrf_jax.trees.forest import Forest, is_split
 
 MAX_DEPTH = 9  # deeper trees have planes that outgrow the cache, most of them padding
 TREES_PER_STEP = 5  # inner loops are long enough, and planes stay in the cache
 ROWS_PER_WORD = 32
+_TABLE_WIDTHS = (1, 7, 31)  # thresholds per feature; the last is a minimum
 
 
 class SlicedForest(NamedTuple):
-    """A forest in the form that the kernel reads."""
+    """A forest in the form that the kernel reads; ``feature`` and ``tables``: see `ForestBins`."""
 
-    question_feature: AnyArray  # int32 (n_questions,)
-    question_limit: AnyArray  # uint32 (n_questions,)
-    question_origin: AnyArray  # uint32 (n_questions,), see `traversal.Tests`
+    feature: AnyArray  # int32 (n_used,)
+    tables: tuple[AnyArray, ...]  # int32 (n_in_table, 2**k - 1)
+    question_feature: AnyArray  # int32 (n_questions,), number among those used
+    question_last: AnyArray  # uint8 (n_questions,), the last bin that goes right
+    question_missing: AnyArray  # uint8 (n_questions,), 255 where NaN goes left, else 0
     question_of_node: AnyArray  # int32 (n_steps, TREES_PER_STEP, n_nodes), in pre-order
     leaf_words: AnyArray  # uint32 (n_steps, TREES_PER_STEP, 2**depth, n_words)
 
@@ -45,50 +52,102 @@ def _preorder(depth: int) -> NDArray:
     return order
 
 
-def slice_forest(forest: Forest) -> SlicedForest:
-    """Rearrange a forest for the kernel; host side, NumPy."""
+def slice_forest(forest: Forest) -> SlicedForest | None:
+    """Rearrange a forest for the kernel; host side. None where a bin has more than a byte."""
+    bins = bins_of_forest(forest, _TABLE_WIDTHS)
+    if bins.tables[-1].shape[1] > 2**8 - 1:
+        return None
     n_trees, depth = forest.n_trees, forest.depth
     pad = -n_trees % TREES_PER_STEP
     preorder = _preorder(depth)
-    tests = forest_tests(forest)
-    code = np.stack([np.asarray(field, np.int64)[:, preorder].ravel() for field in tests])
-    # Sorted by feature, so that a feature's keys stay hot while its questions are asked.
-    questions, of_node = np.unique(code, axis=1, return_inverse=True)
+    # Without a test: right, whatever the bin.
+    last_right = np.where(bins.bin_of_node > 0, bins.bin_of_node - 1, 2**8 - 1)
+    missing = np.where(is_split(forest) & np.asarray(forest.missing_left), 2**8 - 1, 0)
+    nodes = (bins.of_node, last_right, missing)
+    code = np.stack([field[:, preorder].ravel() for field in nodes])
+    # Sorted by feature, so that its planes stay hot while its questions are answered.
+    questions, question_of_node = np.unique(code, axis=1, return_inverse=True)
     n_questions = bucket_size(questions.shape[1], per_octave=4)  # forests share a program
     questions = np.pad(questions, ((0, 0), (0, n_questions - questions.shape[1])))
-    of_node = np.pad(of_node.reshape(n_trees, -1), ((0, pad), (0, 0)))  # any question will do
+    question_of_node = question_of_node.reshape(n_trees, -1)
+    question_of_node = np.pad(question_of_node, ((0, pad), (0, 0)))  # any question will do
     value = np.asarray(forest.leaf_value)
-    words = pack(value, packed_words(n_trees, value))
-    leaf_words = words[np.asarray(forest.leaf_slot)]
+    leaf_words = pack(value, packed_words(n_trees, value))[np.asarray(forest.leaf_slot)]
     leaf_words = np.pad(leaf_words, ((0, pad), (0, 0), (0, 0)))  # padding trees add nothing
+    n_nodes = len(preorder)
     return SlicedForest(
+        feature=bins.feature,
+        tables=bins.tables,
         question_feature=questions[0].astype(np.int32),
-        question_limit=questions[1].astype(np.uint32),
-        question_origin=questions[2].astype(np.uint32),
-        question_of_node=of_node.reshape(-1, TREES_PER_STEP, 2**depth - 1).astype(np.int32),
+        question_last=questions[1].astype(np.uint8),
+        question_missing=questions[2].astype(np.uint8),
+        question_of_node=question_of_node.reshape(-1, TREES_PER_STEP, n_nodes).astype(np.int32),
         leaf_words=leaf_words.reshape(-1, TREES_PER_STEP, *leaf_words.shape[1:]),
     )
+
+
+def _search_bins(
+    key: Array,  # int32 (n_features, 8, n)
+    table: Array,  # int32 (n_features, 2**k - 1), rising
+) -> Array:  # uint8 (n_features, 8, n), how many thresholds are up to each key
+    """Search by halves, of which each row's answers select the next: a blend, no look-up."""
+    options = [threshold[:, None, None] for threshold in table.T]
+    bins, step = jnp.zeros(key.shape, jnp.int32), (len(options) + 1) // 2
+    while options:
+        half = len(options) // 2
+        above = key >= options[half]
+        bins = bins + jnp.where(above, step, 0)
+        halves = zip(options[:half], options[half + 1 :], strict=True)
+        options = [jnp.where(above, high, low) for low, high in halves]
+        step //= 2
+    return bins.astype(jnp.uint8)
+
+
+def _plane(bits: Array) -> Array:  # bool (n_features, 8, n) -> uint8 (n_features, n)
+    """Put eight runs of rows into the bits of bytes."""
+    plane = jnp.zeros((), jnp.uint8)
+    for k in range(8):
+        plane = plane | jnp.where(bits[:, k], jnp.uint8(1 << k), jnp.uint8(0))
+    return plane
+
+
+def _bin_planes(
+    forest: SlicedForest,
+    features: Array,  # float32 (n_samples, n_features)
+) -> tuple[Array, ...]:  # uint8 (n_used, n_samples / 8)
+    """Return a plane for each bit of the bins, the lowest first, and one for NaN.
+
+    Bit k of byte p is that of row ``k n_samples / 8 + p``: comparisons work on neighbours.
+    """
+    keys = float_key(take(features.T, forest.feature)).reshape(len(forest.feature), 8, -1)
+    keys = fusion_barrier(keys)
+    n_bits = max(table.shape[1].bit_length() for table in forest.tables)
+    parts: list[list[Array]] = [[] for _ in range(n_bits)]  # of each bit, table by table
+    first = 0
+    for table in forest.tables:
+        bins = fusion_barrier(_search_bins(keys[first : first + len(table)], table))
+        for k, part in enumerate(parts):
+            part.append(_plane((bins >> k & 1) > 0))
+        first += len(table)
+    planes = [part[0] if len(part) == 1 else jnp.concatenate(part) for part in parts]
+    return fusion_barrier(*planes, _plane(keys == LOWEST))
 
 
 def _answer_planes(
     forest: SlicedForest,
     features: Array,  # float32 (n_samples, n_features)
 ) -> Array:  # uint8 (n_questions, n_samples / 8)
-    """Ask every question of every row.
-
-    Bit k of byte p is set where row ``k n_samples / 8 + p`` goes right: one word is built from
-    32 runs of rows, so that every comparison works on neighbours.
-    """
-    n_samples, n_features = features.shape
-    n_words = n_samples // ROWS_PER_WORD
-    runs = float_key(features).reshape(8, n_words, 4, n_features).transpose(3, 2, 0, 1)
-    runs = fusion_barrier(runs).reshape(n_features, ROWS_PER_WORD, n_words)
-    limit, origin = forest.question_limit[:, None], forest.question_origin[:, None]
-    word = jnp.zeros((), jnp.uint32)
-    for k in range(ROWS_PER_WORD):
-        right = goes_right(take(runs[:, k], forest.question_feature), limit, origin)
-        word = word | jnp.where(right, jnp.uint32(1 << k), jnp.uint32(0))
-    return lax.bitcast_convert_type(fusion_barrier(word), jnp.uint8).reshape(-1, n_samples // 8)
+    """Answer every question for every row: whether it goes right."""
+    *planes, missing = _bin_planes(forest, features)
+    right: Array = jnp.full((), 2**8 - 1, jnp.uint8)  # bins of no bits are at most any number
+    for k, plane in enumerate(planes):
+        # Of two numbers whose bits differ here, those below do not count.
+        mine = take(plane, forest.question_feature)
+        last = forest.question_last[:, None] >> k & 1
+        last = jnp.where(last > 0, jnp.uint8(2**8 - 1), jnp.uint8(0))
+        right = (last & (right | ~mine)) | (right & ~mine)
+    left = take(missing, forest.question_feature) & forest.question_missing[:, None]
+    return fusion_barrier(right & ~left)
 
 
 def _select_paths(planes: Array) -> list[Array]:

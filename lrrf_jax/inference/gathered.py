@@ -13,20 +13,23 @@ from typing import NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from lrrf_jax._numerics import HIGHEST, LOWEST, float_key, float_key_on_host
-from lrrf_jax._typing import AnyArray, Array, NDArray
+from lrrf_jax._numerics import HIGHEST, LOWEST, float_key
+from lrrf_jax._typing import AnyArray, Array
 from lrrf_jax._xla import bucket_size, fusion_barrier, take
+from lrrf_jax.inference.bins import bins_of_forest
 from lrrf_jax.inference.packing import pack, packed_words, unpack
-from lrrf_jax.trees.forest import Forest
+from lrrf_jax.trees.forest import Forest, is_split
 
 _MOST_DENSE_BYTES = 2**26  # of leaves without slots, which save a look-up; a cache's size
+_MOST_FEATURES = 2**15
 CHOSEN_WORDS = 6  # of bins: beyond, a look-up takes less than choosing among all
 
 
 class GatheredForest(NamedTuple):
     """A forest in the form that the kernel reads."""
 
-    thresholds: AnyArray  # int32 (n_features, 2**k - 1), keys, rising, padded with HIGHEST
+    feature: AnyArray  # int32 (n_used,), see `ForestBins`
+    thresholds: AnyArray  # int32 (n_used, 2**k - 1), keys, rising, filled with HIGHEST
     node: AnyArray  # uint32 (n_trees, 2**depth), place 1 is the root and 0 unused
     leaf_slot: AnyArray  # int32 (n_trees, 2**depth)
     leaf_words: AnyArray  # uint32 (n_trees, 2**depth, n_words), or (n_slots, n_words) of many
@@ -35,8 +38,8 @@ class GatheredForest(NamedTuple):
 
 # -------------------------------------------------------------------------------- made on the host
 def fits(forest: Forest) -> bool:
-    """Whether a word has room for the number of any feature besides two bytes for a bin."""
-    return int(np.asarray(forest.feature).max()) < 2**15
+    """Whether a word has room for the number of any feature in use besides two bytes for a bin."""
+    return len(np.unique(forest.feature)) < _MOST_FEATURES
 
 
 def gather_forest(forest: Forest) -> GatheredForest:
@@ -44,46 +47,30 @@ def gather_forest(forest: Forest) -> GatheredForest:
     value = np.asarray(forest.leaf_value)
     n_slots = bucket_size(len(value), per_octave=2)  # forests share a program
     value = np.pad(value, ((0, n_slots - len(value)), (0, 0)))
-    thresholds, bin_of_node = _bins_of_nodes(forest)
+    bins = bins_of_forest(forest, (1,))
+    thresholds = bins.tables[0]
+    if thresholds.shape[1] == 2**8 - 1 and (thresholds[:, -1] < HIGHEST).any():
+        # With NaN's there are 257 bins, and the width has to tell that they take a second byte.
+        thresholds = np.pad(thresholds, ((0, 0), (0, 2**8)), constant_values=HIGHEST)
     bits = _bin_bits(thresholds.shape[1])
-    split = np.asarray(forest.threshold) < np.inf
+    split = is_split(forest)
     missing_left = np.asarray(forest.missing_left) & split
     # Right where `bin - missing_left <= limit`: NaN's 0 wraps to the largest where it goes left.
     # Where there is no test, every row goes right.
-    limit = np.where(split, bin_of_node - 1 - missing_left, 2**bits - 1).astype(np.uint32)
-    word = np.asarray(forest.feature).astype(np.uint32) << np.uint32(bits + 1)
+    limit = np.where(split, bins.bin_of_node - missing_left, 2**bits - 1).astype(np.uint32)
+    word = bins.of_node.astype(np.uint32) << np.uint32(bits + 1)
     word |= missing_left.astype(np.uint32) << np.uint32(bits) | limit
     words = pack(value, packed_words(forest.n_trees, value))
     if 4 * forest.leaf_slot.size * words.shape[1] <= _MOST_DENSE_BYTES:
         words = words[np.asarray(forest.leaf_slot)]
     return GatheredForest(
+        feature=bins.feature,
         thresholds=thresholds,
         node=np.pad(word, ((0, 0), (1, 0))),
         leaf_slot=np.asarray(forest.leaf_slot),
         leaf_words=words,
         leaf_value=value,
     )
-
-
-def _bins_of_nodes(forest: Forest) -> tuple[NDArray, NDArray]:
-    """Keys of each feature's distinct thresholds, padded, and the bin that starts at each node's.
-
-    int32 (n_features, n_thresholds); int64 (n_trees, n_nodes), undefined where there is no test.
-    """
-    split = np.asarray(forest.threshold) < np.inf
-    feature = np.asarray(forest.feature)[split].astype(np.int64)
-    key = float_key_on_host(np.asarray(forest.threshold)[split]).astype(np.int64)
-    tests, of_node = np.unique(feature << 32 | key - LOWEST, return_inverse=True)
-    n_features = int(np.asarray(forest.feature).max()) + 1
-    first = np.searchsorted(tests, np.arange(n_features + 1) << 32)
-    n_most = int(np.diff(first).max())
-    n_most += n_most == 2**8 - 1  # its bins need a second byte, which the width has to tell
-    table = np.full((n_features, (1 << n_most.bit_length()) - 1), HIGHEST, np.int32)
-    column = np.arange(len(tests)) - first[tests >> 32]
-    table[tests >> 32, column] = (tests & 2**32 - 1) + LOWEST
-    bin_of_node = np.zeros(split.shape, np.int64)
-    bin_of_node[split] = column[of_node] + 2
-    return table, bin_of_node
 
 
 def find_leaves(
@@ -145,10 +132,10 @@ def bin_rows(
     features: Array,  # float32 (n_samples, n_features)
 ) -> Array:  # uint32 (n_bin_words, n_samples)
     """Bin of each value, several features a word: 0 for NaN, else 1 and the thresholds up to it."""
-    n_features, n_thresholds = forest.thresholds.shape
+    n_used, n_thresholds = forest.thresholds.shape
     bits = bin_bits(forest)
-    key = float_key(features[:, :n_features])
-    first = jnp.arange(n_features, dtype=jnp.int32) * n_thresholds
+    key = float_key(take(features.T, forest.feature).T)
+    first = jnp.arange(n_used, dtype=jnp.int32) * n_thresholds
     thresholds = forest.thresholds.reshape(-1)
     below = jnp.zeros_like(key)
     step = (n_thresholds + 1) // 2
@@ -157,7 +144,7 @@ def bin_rows(
         step //= 2
     bins = jnp.where(key == LOWEST, 0, below + 1).astype(jnp.uint32)
     per_word = 32 // bits
-    bins = jnp.pad(bins, ((0, 0), (0, -n_features % per_word)))
+    bins = jnp.pad(bins, ((0, 0), (0, -n_used % per_word)))
     shift = jnp.arange(per_word, dtype=jnp.uint32) * jnp.uint32(bits)
     words = (bins.reshape(len(features), -1, per_word) << shift).sum(-1, dtype=jnp.uint32)
     return fusion_barrier(words.T)
