@@ -116,10 +116,22 @@ def n_workers(devices: Devices) -> int:
     return max(1, thread_count() // n_in_one_memory(devices))
 
 
-def memory_share(memory_budget: int) -> int:
-    """Bytes for one worker, of those for all that share a memory."""
+def memory_share(memory_budget: int | None) -> int:
+    """Bytes for one worker, of those for all that share a memory; None: as the backend has it."""
     devices = growing_devices()
+    if memory_budget is None:
+        memory_budget = backend_of(devices).memory or _half_of_memory(local_devices())
     return memory_budget // (n_workers(devices) * n_in_one_memory(devices))
+
+
+def _half_of_memory(devices: Devices) -> int:
+    """Half of a device's memory, and a power of two: alike for devices of one kind.
+
+    Other work may hold some of it, which must not change what processes decide together.
+    """
+    limits = [(device.memory_stats() or {}).get("bytes_limit") for device in devices]
+    known = [limit for limit in limits if limit]
+    return 1 << (min(known).bit_length() - 2) if known else 2**32
 
 
 def n_in_one_memory(devices: Devices) -> int:

@@ -18,6 +18,7 @@ from jax import lax
 from lrrf_jax._typing import AnyArray, Array, jit
 from lrrf_jax._xla import COMPILER_OPTIONS, fusion_barrier, take
 from lrrf_jax.trees.binning import bins_of_rows, candidate_bins
+from lrrf_jax.trees.cell_search import search_cells
 from lrrf_jax.trees.draws import TreeKeys, draw_candidates, draw_samples
 from lrrf_jax.trees.growth import (
     Candidates,
@@ -127,8 +128,11 @@ def grow_splits(
     candidates = jax.tree.map(
         lambda field: field.reshape(n_trees * n_nodes, *field.shape[2:]), candidates
     )
-    order = sort_samples(samples, roots.row, config) if criterion.searches_sorted else None
-    search = search_sorted if criterion.searches_sorted else search_histograms
+    order, search = None, search_histograms
+    if criterion.searches_sorted and config.large_steps:
+        search = search_cells
+    elif criterion.searches_sorted:
+        order, search = sort_samples(samples, roots.row, config), search_sorted
 
     def grow_level(state: _State) -> _State:
         nodes, drawn = open_slots(state.places, state.drawn, samples, config, plan)

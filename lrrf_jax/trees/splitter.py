@@ -11,10 +11,13 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
+from jax import lax
 
+from lrrf_jax._backend import by_platform
 from lrrf_jax._numerics import running_sums
-from lrrf_jax._typing import Array
-from lrrf_jax._xla import fusion_barrier
+from lrrf_jax._typing import Array, NDArray
+from lrrf_jax._xla import fusion_barrier, take
 
 # Sums of the right child and of the node, int32 (..., n_stats, width) and (n_stats, width) ->
 # (purity score of both children, samples right, samples left), each (..., n_lanes).
@@ -39,7 +42,15 @@ def _largest(score: Array) -> tuple[Array, Array]:  # float32, int32 (n_lanes,)
 
     By halves: XLA:CPU vectorises that, and not ``argmax`` over the first axis. Of equal entries
     it is always the same one, the first within its pair, but of places 1 and 2 of four it is 2.
+    An accelerator reduces at once, to the same one.
     """
+    largest: Array
+    place: Array
+    largest, place = by_platform(score, cpu=_largest_by_halves, accelerator=_largest_at_once)
+    return largest, place
+
+
+def _largest_by_halves(score: Array) -> tuple[Array, Array]:
     place = jnp.broadcast_to(jnp.arange(len(score), dtype=jnp.int32)[:, None], score.shape)
     while len(score) > 1:
         half = (len(score) + 1) // 2
@@ -50,6 +61,29 @@ def _largest(score: Array) -> tuple[Array, Array]:  # float32, int32 (n_lanes,)
         place = jnp.where(second_wins, jnp.pad(place[half:], ((0, pad), (0, 0))), place[:half])
         score = jnp.where(second_wins, second, first)
     return score[0], place[0]
+
+
+def _largest_at_once(score: Array) -> tuple[Array, Array]:
+    order = _order_of_ties(len(score))
+    turn = jnp.asarray(np.argsort(order).astype(np.int32))[:, None]
+
+    def better(a: tuple[Array, Array], b: tuple[Array, Array]) -> tuple[Array, Array]:
+        first = (a[0] > b[0]) | ((a[0] == b[0]) & (a[1] < b[1]))
+        return jnp.where(first, a[0], b[0]), jnp.where(first, a[1], b[1])
+
+    turn = jnp.broadcast_to(turn, score.shape)
+    least = jnp.float32(-jnp.inf), jnp.int32(len(score))
+    largest, turn = lax.reduce((score, turn), least, better, (0,))
+    return largest, take(jnp.asarray(order), turn)
+
+
+def _order_of_ties(n_places: int) -> NDArray:  # int32 (n_places,)
+    """List the places in the order in which `_largest_by_halves` takes them, where all tie."""
+    groups = [[place] for place in range(n_places)]
+    while len(groups) > 1:
+        half = (len(groups) + 1) // 2
+        groups = [sum(groups[place::half], []) for place in range(half)]
+    return np.array(groups[0], np.int32)
 
 
 def _largest_of_ranks(
