@@ -16,7 +16,7 @@ from jax import lax
 
 from lrrf_jax._typing import Array, NDArray
 from lrrf_jax._validation import require_choice, require_integer, require_number
-from lrrf_jax._xla import COMPILER_OPTIONS
+from lrrf_jax._xla import COMPILER_OPTIONS, scan
 from lrrf_jax.learners._table import TableShape, TrainingTable
 from lrrf_jax.learners.batching import map_tiles
 from lrrf_jax.learners.linear.blocks import assert_blocks, in_blocks, outer_sum, row_weights
@@ -191,7 +191,7 @@ def rpc_votes(params: LinearParams, features: Array, *, voting: str) -> Array:
 
     start = jnp.zeros((len(features), n_labels), jnp.float32)
     # One pair after another: the order of the sum must not depend on the number of rows.
-    votes, _ = lax.scan(add, start, (for_first, for_second, first, second))
+    votes, _ = scan(add, start, (for_first, for_second, first, second))
     return votes
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from jax import lax
 
 from lrrf_jax._typing import Array
-from lrrf_jax._xla import COMPILER_OPTIONS
+from lrrf_jax._xla import COMPILER_OPTIONS, scan
 from lrrf_jax.learners.batching import map_tiles
 from lrrf_jax.learners.linear.params import LinearParams, scaled
 from lrrf_jax.rankings.permutations import rank_scores
@@ -43,7 +43,7 @@ def linear_outputs(
         return total, None
 
     start = jnp.broadcast_to(params.intercept, (len(features), len(params.intercept)))
-    total, _ = lax.scan(add, start, (scaled(params, features).T, params.weight))
+    total, _ = scan(add, start, (scaled(params, features).T, params.weight))
     return total
 
 
