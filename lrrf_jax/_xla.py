@@ -86,12 +86,12 @@ def scan(
     A step of little work takes a GPU less time than its launch, and its state then stays in
     registers. On CPUs a loop is as fast, and compiles faster.
     """
-    n_steps = len(jax.tree.leaves(over)[0])
+    unroll = max(1, min(len(jax.tree.leaves(over)[0]), _STEPS_PER_KERNEL))
     result: tuple[Any, Any] = by_platform(
         start,
         over,
         cpu=functools.partial(lax.scan, step),
-        accelerator=functools.partial(lax.scan, step, unroll=min(n_steps, _STEPS_PER_KERNEL)),
+        accelerator=functools.partial(lax.scan, step, unroll=unroll),
     )
     return result
 
