@@ -65,3 +65,11 @@ def by_platform(*operands: Any, cpu: Callable[..., Any], accelerator: Callable[.
     Only the one that is needed gets into the compiled program.
     """
     return lax.platform_dependent(*operands, cpu=cpu, default=accelerator)
+
+
+def host_device() -> jax.Device | None:
+    """Return a device that is the host, where JAX has been told to use one beside accelerators."""
+    try:
+        return jax.local_devices(backend="cpu")[0]
+    except RuntimeError:  # of JAX_PLATFORMS=cuda
+        return None

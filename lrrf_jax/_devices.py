@@ -13,7 +13,7 @@ import numpy as np
 from jax.experimental import multihost_utils
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
-from lrrf_jax._backend import backend_of
+from lrrf_jax._backend import backend_of, host_device
 from lrrf_jax._jax_backend import require_backend
 from lrrf_jax._threads import thread_count
 from lrrf_jax._typing import NDArray
@@ -102,6 +102,16 @@ def growing_devices() -> Devices:
 def local_devices() -> Devices:
     """Those of :func:`growing_devices` that belong to this process: rows are spread over them."""
     return tuple(d for d in growing_devices() if d.process_index == jax.process_index())
+
+
+def on_host() -> contextlib.AbstractContextManager[Any]:
+    """Let programs inside a ``with`` block run on the host, where JAX has it as a device.
+
+    For work of many small steps after each other, of which an accelerator would take longer to
+    launch one than a core to do it; and for sums of floats that it would take in no fixed order.
+    """
+    host = None if backend_of(growing_devices()).on_host else host_device()
+    return contextlib.nullcontext() if host is None else jax.default_device(host)
 
 
 def spans_processes(devices: Devices) -> bool:

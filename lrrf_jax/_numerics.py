@@ -20,8 +20,9 @@ LOWEST = -(2**31)  # the key of NaN: below every number
 HIGHEST = 2**31 - 1  # above every number
 _INFINITY_BITS = 0x7F800000
 _LOWEST_FLOAT = np.finfo(np.float32).min
+_LEAST_NORMAL_BITS = 0x00800000
 _UNROLLED_TERMS = 8
-_UNROLLED_IN_KERNEL = 64  # accelerators: terms that one kernel adds
+_UNROLLED_IN_KERNEL = 64  # accelerators: terms that one kernel adds up
 _LANE = 32
 # log2(1 + y) ~ y (c6 + y (c5 + ...)): minimax fit on [0, 1) that is exact at both ends.
 _LOG2_COEFFICIENTS = (
@@ -119,18 +120,26 @@ def _two_product(a: Array, b: Array) -> tuple[Array, Array]:
     return total, lost + product(a_low, b_low)
 
 
-def divide(
-    a: Array,  # float32: normal, 0, infinite or NaN
-    b: Array,  # float32: positive, normal
+def quotient(
+    dividend: Any,  # float32: normal, 0, infinite or NaN
+    divisor: Any,  # float32: positive, normal; shapes are broadcast
 ) -> Array:  # float32
-    """Divide, correctly rounded, as CPUs do.
+    """Divide as XLA:CPU does, to the last bit: rounded to the nearest, 0 below the normal numbers.
 
-    A GPU's own quotients may be off by two units of the last place, so there it is computed with
-    integers. A quotient below the normal numbers is not to be relied on: it may become 0.
+    GPUs multiply by an approximate inverse, which is off by up to two units of the last place:
+    equal quotients become different ones, and the other way round. Where one divisor goes with
+    many dividends, XLA multiplies by its inverse, rounded to the nearest, and so is done here.
     """
-    a, b = jnp.broadcast_arrays(jnp.asarray(a, jnp.float32), jnp.asarray(b, jnp.float32))
-    quotient: Array = by_platform(a, b, cpu=lax.div, accelerator=_divide_by_integers)
-    return quotient
+    dividend, divisor = jnp.asarray(dividend, jnp.float32), jnp.asarray(divisor, jnp.float32)
+    shape = jnp.broadcast_shapes(dividend.shape, divisor.shape)
+
+    def divide(dividend: Array, divisor: Array) -> Array:
+        if divisor.shape == shape:
+            return _divide_by_integers(jnp.broadcast_to(dividend, shape), divisor)
+        return dividend * _divide_by_integers(jnp.ones_like(divisor), divisor)
+
+    result: Array = by_platform(dividend, divisor, cpu=jnp.divide, accelerator=divide)
+    return result
 
 
 def _divide_by_integers(a: Array, b: Array) -> Array:
@@ -161,6 +170,40 @@ def _parts_of(number: Array) -> tuple[Array, Array, Array]:  # int32, int32, uin
     bits = lax.bitcast_convert_type(number, jnp.int32)
     mantissa = (bits & 0x7FFFFF | 1 << 23).astype(jnp.uint32)
     return bits & jnp.int32(-(2**31)), bits >> 23 & 0xFF, mantissa
+
+
+def square_root(
+    values: Array,  # float32, not negative
+) -> Array:  # float32
+    """Take the square root, and round to the nearest; GPUs have an approximation only."""
+    result: Array = by_platform(values, cpu=lax.sqrt, accelerator=_root_by_digits)
+    return result
+
+
+def _root_by_digits(values: Array) -> Array:
+    """Find the root of the significand bit by bit, as an integer."""
+    bits = lax.bitcast_convert_type(values, jnp.int32)
+    exponent = (bits >> 23) - 127
+    odd = exponent & 1
+    rest = ((bits & 0x7FFFFF) | 0x800000) << odd  # 24 or 25 bits, of which 2 a step are used
+    ahead, root = rest >> 23, jnp.ones_like(rest)  # 1 .. 3, whose root is 1
+    rest = rest & 0x7FFFFF
+
+    def next_bit(_: Any, state: tuple[Array, ...]) -> tuple[Array, ...]:
+        left, rest, root = state
+        rest = rest << 2
+        left = (left << 2) | (rest >> 23)
+        one = left > root << 2  # at least (2 root + 1)^2 - (2 root)^2
+        left = jnp.where(one, left - ((root << 2) | 1), left)
+        return left, rest & 0x7FFFFF, (root << 1) | one.astype(jnp.int32)
+
+    start = ahead - 1, rest, root
+    left, _, root = lax.fori_loop(0, 23, next_bit, start, unroll=23)
+    root = root + (left > root).astype(jnp.int32)  # a root is never half way between two numbers
+    result = ((exponent >> 1) + 126 << 23) + root
+    plain = (bits >= _LEAST_NORMAL_BITS) & (bits < _INFINITY_BITS)
+    result = jnp.where(plain, result, jnp.where(bits < _LEAST_NORMAL_BITS, 0, bits))
+    return lax.bitcast_convert_type(result, jnp.float32)
 
 
 def log2_of(
@@ -269,3 +312,19 @@ def _sum_in_lanes(values: Array) -> Array:
     upto, total = _scan_sums(fusion_barrier(lanes))
     before = jnp.cumsum(total, axis=-1) - total
     return jnp.moveaxis(upto + before, 0, -1).reshape(padded.shape)[..., :n_values]
+
+
+def sum_in_turn(
+    values: Array,  # float32 (..., n, ...), finite; products that have not rounded do so
+    axis: int = 0,
+) -> Array:  # float32
+    """Sum along an axis, one after another, in one kernel of an accelerator."""
+    slices = jnp.maximum(jnp.moveaxis(values, axis, 0), jnp.float32(_LOWEST_FLOAT))
+    first, rest = jnp.split(slices, [1])
+
+    def add(total: Array, more: Array) -> tuple[Array, None]:
+        return total + more, None
+
+    unroll = max(1, min(len(rest), _UNROLLED_IN_KERNEL))
+    total: Array = lax.scan(add, first[0], rest, unroll=unroll)[0]
+    return total

@@ -1,6 +1,8 @@
 """What XLA has to be told about these kernels, in one place."""
 
-from typing import overload
+import functools
+from collections.abc import Callable
+from typing import Any, overload
 
 import jax
 import jax.numpy as jnp
@@ -12,6 +14,7 @@ from lrrf_jax._typing import Array
 # XLA:CPU would split these small loops over its thread pool, which costs more than it gains:
 # the callers spread rows or trees over threads instead. Other backends have no such pass.
 COMPILER_OPTIONS = {"xla_disable_hlo_passes": "cpu-parallel-task-assigner"}
+_STEPS_PER_KERNEL = 16
 
 
 def take(table: Array, index: Array) -> Array:
@@ -71,6 +74,26 @@ def _pass_idle_loop(*arrays: Array) -> tuple[Array, ...]:
 
     values: tuple[Array, ...] = lax.while_loop(goes_on, change, (jnp.int32(0), arrays))[1]
     return values
+
+
+def scan(
+    step: Callable[[Any, Any], tuple[Any, Any]],
+    start: Any,
+    over: Any,
+) -> tuple[Any, Any]:
+    """``lax.scan``, of which accelerators take several steps in a kernel.
+
+    A step of little work takes a GPU less time than its launch, and its state then stays in
+    registers. On CPUs a loop is as fast, and compiles faster.
+    """
+    unroll = max(1, min(len(jax.tree.leaves(over)[0]), _STEPS_PER_KERNEL))
+    result: tuple[Any, Any] = by_platform(
+        start,
+        over,
+        cpu=functools.partial(lax.scan, step),
+        accelerator=functools.partial(lax.scan, step, unroll=unroll),
+    )
+    return result
 
 
 def bucket_size(size: int, per_octave: int = 8, least: int = 64) -> int:

@@ -16,12 +16,11 @@ from jax import lax
 
 from lrrf_jax._typing import Array, NDArray
 from lrrf_jax._validation import require_choice, require_integer, require_number
-from lrrf_jax._xla import COMPILER_OPTIONS
+from lrrf_jax._xla import COMPILER_OPTIONS, scan
 from lrrf_jax.learners._table import TableShape, TrainingTable
-from lrrf_jax.learners.batching import map_tiles
 from lrrf_jax.learners.linear.blocks import assert_blocks, in_blocks, outer_sum, row_weights
 from lrrf_jax.learners.linear.params import LinearParams, Scaling, design, params_of, scaling_of
-from lrrf_jax.learners.linear.predict import assert_applies, linear_outputs
+from lrrf_jax.learners.linear.predict import assert_applies, linear_outputs, map_linear
 from lrrf_jax.learners.linear.ranker import LinearLabelRanker
 from lrrf_jax.learners.persistence.schema import OneOf, Range
 from lrrf_jax.rankings.pairwise import n_labels_of_pairs, pair_indices, pair_signs
@@ -191,7 +190,7 @@ def rpc_votes(params: LinearParams, features: Array, *, voting: str) -> Array:
 
     start = jnp.zeros((len(features), n_labels), jnp.float32)
     # One pair after another: the order of the sum must not depend on the number of rows.
-    votes, _ = lax.scan(add, start, (for_first, for_second, first, second))
+    votes, _ = scan(add, start, (for_first, for_second, first, second))
     return votes
 
 
@@ -212,7 +211,7 @@ def rpc_rows(
         votes = rpc_votes(params, block, voting=voting)
         return rank_scores(votes) if of_ranks else votes
 
-    return map_tiles(rows, features)
+    return map_linear(rows, features, params)
 
 
 class PairwiseComparisonLabelRanker(LinearLabelRanker):

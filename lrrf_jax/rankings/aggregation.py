@@ -8,12 +8,12 @@ Integers stay exact: int8 and int16 are summed as int32. All functions are pure 
 import functools
 
 import chex
-import jax
 import jax.numpy as jnp
 import numpy as np
 
 from lrrf_jax._jax_settings import works_with_our_settings
 from lrrf_jax._typing import AnyArray, Array, jit
+from lrrf_jax._xla import scan
 from lrrf_jax.rankings.axes import namespace_of, with_leading_axes
 from lrrf_jax.rankings.kemeny import kemeny_exact, kemeny_local_search
 from lrrf_jax.rankings.pairwise import pair_indices, preference_matrix, summable
@@ -153,7 +153,7 @@ def scores_in_order(
 
     first = (jnp.full_like(best_first[..., 0], jnp.inf), jnp.full_like(ordering[..., 0], -1))
     steps = (jnp.moveaxis(best_first, -1, 0), jnp.moveaxis(ordering, -1, 0))
-    placed = jnp.moveaxis(jax.lax.scan(place, first, steps)[1], 0, -1)
+    placed = jnp.moveaxis(scan(place, first, steps)[1], 0, -1)
     return take_in_order(placed, 1 + ordering)  # the inverse of an ordering is its ranking
 
 

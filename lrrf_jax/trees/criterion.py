@@ -23,7 +23,7 @@ import numpy as np
 from jax import lax
 
 from lrrf_jax._backend import by_platform
-from lrrf_jax._numerics import divide, product, sum_terms, xlog2x
+from lrrf_jax._numerics import product, quotient, sum_terms, xlog2x
 from lrrf_jax._typing import Array, NDArray
 from lrrf_jax._xla import add_at, take
 from lrrf_jax.trees.growth import Drawn, Level, Nodes, Samples
@@ -368,7 +368,7 @@ class VectorCriterion(HistogramCriterion):
         if not self.separate_count:
             return 1.0
         count = jnp.maximum(self.count(sums), 1).astype(jnp.float32)
-        return divide(self.weight(sums).astype(jnp.float32), count)
+        return quotient(self.weight(sums).astype(jnp.float32), count)
 
     def fits_16_bits(self, stat: NDArray, n_samples: int) -> bool:
         """Whether there are few samples for the largest component."""
@@ -412,10 +412,10 @@ class Variance(VectorCriterion):
             value = self.at(sums, k).astype(jnp.float32)
             if self.masked:
                 observed = jnp.maximum(self.at(sums, self.n_values + k), 1).astype(jnp.float32)
-                return product(value, divide(value, observed))
+                return product(value, quotient(value, observed))
             return product(value, value)
 
         total = sum_terms(self.n_values, term, (*sums.shape[:-2], sums.shape[-1]))
         if self.masked:
             return total
-        return divide(total, jnp.maximum(self.weight(sums), 1).astype(jnp.float32))
+        return quotient(total, jnp.maximum(self.weight(sums), 1).astype(jnp.float32))

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from lrrf_jax._backend import by_platform
-from lrrf_jax._numerics import divide, log2_of, multiply_add, product, running_sum, sum_terms
+from lrrf_jax._numerics import log2_of, multiply_add, product, quotient, running_sum, sum_terms
 from lrrf_jax._typing import Array
 from lrrf_jax._xla import add_at, fusion_barrier, take
 from lrrf_jax.trees.cell_search import SlotCells
@@ -93,7 +93,7 @@ class SimilarityEntropy(SparseClassEntropy):
     def _weigh_side(self, side: Side, kinds: Array) -> Side:
         everything = product(side.n_classes.astype(jnp.float32), side.weight.astype(jnp.float32))
         compared = kinds[1] if self.masked else everything * self.n_signs
-        alike = jnp.clip((1 + divide(kinds[0], jnp.maximum(compared, 1.0))) / 2, 0.0, 1.0)
+        alike = jnp.clip((1 + quotient(kinds[0], jnp.maximum(compared, 1.0))) / 2, 0.0, 1.0)
         # Both logarithms natural, as in the source.
         log = log2_of(jnp.maximum(alike, 1e-10))
         return side._replace(score=product(side.score, -_LN2 * _LN2 * log))
@@ -103,10 +103,10 @@ class SimilarityEntropy(SparseClassEntropy):
         number = jnp.maximum(whole.n_samples.astype(jnp.float32), 1.0)
 
         def times_classes(side: Side) -> Array:
-            entropy = divide(-side.score, jnp.maximum(side.weight.astype(jnp.float32), 1.0))
+            entropy = quotient(-side.score, jnp.maximum(side.weight.astype(jnp.float32), 1.0))
             return product(side.n_classes.astype(jnp.float32), entropy)
 
-        gain = divide(
+        gain = quotient(
             low.score + high.score - whole.score,
             jnp.maximum(whole.weight.astype(jnp.float32), 1.0),
         )
@@ -118,7 +118,7 @@ class SimilarityEntropy(SparseClassEntropy):
         )
         delta = choices - (times_classes(whole) - times_classes(low) - times_classes(high))
         cost = multiply_add(jnp.float32(_LN2), log2_of(jnp.maximum(number - 1, 1.0)), delta)
-        return gain > divide(cost, number)
+        return gain > quotient(cost, number)
 
 
 def _first_of_groups(group: Array, weight: Array) -> Array:  # int32 (n_drawn,), 0 or 1

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from lrrf_jax._backend import by_platform
-from lrrf_jax._numerics import divide, multiply_add
+from lrrf_jax._numerics import multiply_add, quotient
 from lrrf_jax._typing import Array, NDArray
 from lrrf_jax._xla import fusion_barrier
 from lrrf_jax.rankings.aggregation import copeland, kemeny, scores_in_order
@@ -42,7 +42,7 @@ class MeanVotes:
     def __call__(self, sums: Array) -> Array:
         """Work out the values of all leaves."""
         weight = jnp.maximum(sums[:, -1:], 1).astype(jnp.float32)
-        mean = divide(sums[:, :-1].astype(jnp.float32), weight)
+        mean = quotient(sums[:, :-1].astype(jnp.float32), weight)
         return jnp.round(mean * (_VOTE_UNIT / self.vote_scale)).astype(jnp.int32)
 
 
@@ -61,7 +61,7 @@ class MeanPreferences:
         """Work out the values of all leaves."""
         signs = sums[:, : self.n_pairs].astype(jnp.float32)
         observed = sums[:, self.n_pairs :].astype(jnp.float32)
-        mean = divide(signs, observed + _SHRINKAGE * self.weight_scale)
+        mean = quotient(signs, observed + _SHRINKAGE * self.weight_scale)
         return jnp.round(mean * _PAIR_UNIT).astype(jnp.int32)
 
 
