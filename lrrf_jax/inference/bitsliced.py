@@ -16,6 +16,7 @@ from jax import lax
 from lrrf_jax._numerics import float_key
 from lrrf_jax._typing import AnyArray, Array, NDArray
 from lrrf_jax._xla import bucket_size, fusion_barrier, take
+from lrrf_jax.inference.packing import pack, packed_words, unpack
 from lrrf_jax.inference.traversal import forest_tests, goes_right
 from lrrf_jax.trees.forest import Forest
 
@@ -44,33 +45,6 @@ def _preorder(depth: int) -> NDArray:
     return order
 
 
-def packed_words(n_trees: int, leaf_value: NDArray) -> int:
-    """Count words per leaf: as many values per word as sums over the trees leave room for."""
-    n_outputs: int = leaf_value.shape[1]
-    if leaf_value.min() < 0:
-        return n_outputs
-    bits = max(1, (n_trees * int(leaf_value.max())).bit_length())
-    return -(-n_outputs // max(1, 32 // bits))
-
-
-def _pack(
-    values: NDArray,  # int32 (n_slots, n_outputs)
-    n_words: int,
-) -> NDArray:  # uint32 (n_slots, n_words)
-    per_word, bits = _values_per_word(values.shape[1], n_words)
-    padding = n_words * per_word - values.shape[1]
-    parts = np.pad(values, ((0, 0), (0, padding))).astype(np.uint32).reshape(-1, n_words, per_word)
-    shift = np.arange(per_word, dtype=np.uint32) * np.uint32(bits)
-    words: NDArray = np.bitwise_or.reduce(parts << shift, axis=2)
-    return words
-
-
-def _values_per_word(n_outputs: int, n_words: int) -> tuple[int, int]:
-    """Return how many values share a word, and the bits of each."""
-    per_word = -(-n_outputs // n_words)
-    return per_word, 32 // per_word
-
-
 def slice_forest(forest: Forest) -> SlicedForest:
     """Rearrange a forest for the kernel; host side, NumPy."""
     n_trees, depth = forest.n_trees, forest.depth
@@ -84,7 +58,7 @@ def slice_forest(forest: Forest) -> SlicedForest:
     questions = np.pad(questions, ((0, 0), (0, n_questions - questions.shape[1])))
     of_node = np.pad(of_node.reshape(n_trees, -1), ((0, pad), (0, 0)))  # any question will do
     value = np.asarray(forest.leaf_value)
-    words = _pack(value, packed_words(n_trees, value))
+    words = pack(value, packed_words(n_trees, value))
     leaf_words = words[np.asarray(forest.leaf_slot)]
     leaf_words = np.pad(leaf_words, ((0, pad), (0, 0), (0, 0)))  # padding trees add nothing
     return SlicedForest(
@@ -173,8 +147,4 @@ def sum_leaves_sliced(
     total = lax.scan(add_trees, total, (forest.question_of_node, forest.leaf_words))[0]
     if n_words == n_outputs:
         return lax.bitcast_convert_type(total, jnp.int32)
-    per_word, bits = _values_per_word(n_outputs, n_words)
-    total = fusion_barrier(total.T)
-    parts = [total >> bits * k & jnp.uint32(2**bits - 1) for k in range(per_word)]
-    sums = jnp.stack(parts, axis=1).reshape(-1, len(features))[:n_outputs]
-    return fusion_barrier(sums.astype(jnp.int32)).T
+    return fusion_barrier(unpack(fusion_barrier(total.T), n_outputs)).T

@@ -1,44 +1,56 @@
-"""A forest made ready for rows: which kernel sums its leaves, chosen by depth and batch size."""
+"""A forest made ready for the devices that apply it, and the kernel that goes with its form."""
 
 from typing import NamedTuple
 
 import jax
 import numpy as np
 
+from lrrf_jax._backend import ACCELERATOR, CPU, Backend
 from lrrf_jax._typing import AnyArray, Array
 from lrrf_jax._xla import bucket_size
-from lrrf_jax.inference import bitsliced
-from lrrf_jax.inference.traversal import Tests, find_leaves, forest_tests, sum_leaves
+from lrrf_jax.inference import bitsliced, fused, gathered, traversal
+from lrrf_jax.inference.gathered import GatheredForest
 from lrrf_jax.trees.forest import Forest
 
 SMALL_BATCH = 32  # rows up to which walking the trees costs less than asking every question
 _MAX_SLICED_BYTES = 2**28  # forests with more bytes of dense leaves are walked
 
 
-class ReadyForest(NamedTuple):
-    """Arrays that the kernels read; arguments of a program, never constants in it."""
+class WalkedForest(NamedTuple):
+    """Arrays that the kernels of CPUs read; arguments of a program, never constants in it."""
 
-    tests: Tests
+    tests: traversal.Tests
     leaf_slot: AnyArray  # int32 (n_trees, 2**depth)
     leaf_value: AnyArray  # int32 (n_slots, n_outputs)
     sliced: bitsliced.SlicedForest | None
 
 
-def make_ready(forest: Forest) -> ReadyForest:
+ReadyForest = WalkedForest | GatheredForest
+
+
+def make_ready(forest: Forest, backend: Backend = CPU) -> ReadyForest:
     """Rearrange a forest and put it on the default device."""
+    ready: ReadyForest
+    if backend.slices_bits or not gathered.fits(forest):
+        ready = _walked(forest)
+    else:
+        ready = gathered.gather_forest(forest)
+    ready = jax.device_put(ready)
+    return ready
+
+
+def _walked(forest: Forest) -> WalkedForest:
     dense_bytes = 4 * forest.leaf_slot.size * forest.n_outputs
     worth_it = forest.depth <= bitsliced.MAX_DEPTH and dense_bytes <= _MAX_SLICED_BYTES
     value = np.asarray(forest.leaf_value)
     # Padded: forests that differ in their number of leaves share a program.
     n_slots = bucket_size(len(value), per_octave=2)
-    ready = ReadyForest(
-        tests=forest_tests(forest),
+    return WalkedForest(
+        tests=traversal.forest_tests(forest),
         leaf_slot=np.asarray(forest.leaf_slot),
         leaf_value=np.pad(value, ((0, n_slots - len(value)), (0, 0))),
         sliced=bitsliced.slice_forest(forest) if worth_it else None,
     )
-    on_device: ReadyForest = jax.device_put(ready)
-    return on_device
 
 
 def forest_depth(forest: Forest | ReadyForest) -> int:
@@ -46,13 +58,37 @@ def forest_depth(forest: Forest | ReadyForest) -> int:
     return int(forest.leaf_slot.shape[1]).bit_length() - 1
 
 
+def rows_at_once(forest: ReadyForest) -> int:
+    """Rows that the kernels are applied to at a time: a cache holds so many, or a device."""
+    return (ACCELERATOR if isinstance(forest, GatheredForest) else CPU).tile
+
+
+def find_leaves(
+    forest: ReadyForest,
+    features: Array,  # float32 (n_samples, n_features)
+) -> Array:  # int32 (n_trees, n_samples), leaf 0 .. 2**depth - 1
+    """Walk every row down every tree."""
+    if isinstance(forest, GatheredForest):
+        return gathered.find_leaves(forest, gathered.bin_rows(forest, features))
+    return traversal.find_leaves(forest.tests, features, forest_depth(forest))
+
+
 def sum_over_trees(
     forest: ReadyForest,
     features: Array,  # float32 (n_samples, n_features)
+    *,
+    pallas: bool = False,
 ) -> Array:  # int32 (n_samples, n_outputs)
-    """Sum the leaf values of each row over all trees; the kernel cannot change the result."""
+    """Sum the leaf values of each row over all trees; the kernel cannot change the result.
+
+    ``pallas`` asks for one kernel instead of one per level, of a forest that is gathered.
+    """
+    if isinstance(forest, GatheredForest):
+        packed_sums = fused.packed_sums if pallas else gathered.packed_sums
+        total = packed_sums(forest, gathered.bin_rows(forest, features))
+        return gathered.unpacked_sums(forest, total)
     n_samples = len(features)
     if forest.sliced is None or n_samples <= SMALL_BATCH or n_samples % bitsliced.ROWS_PER_WORD:
-        leaves = find_leaves(forest.tests, features, forest_depth(forest))
-        return sum_leaves(forest.leaf_slot, forest.leaf_value, leaves)
+        leaves = find_leaves(forest, features)
+        return traversal.sum_leaves(forest.leaf_slot, forest.leaf_value, leaves)
     return bitsliced.sum_leaves_sliced(forest.sliced, features, forest.leaf_value.shape[1])

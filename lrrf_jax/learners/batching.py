@@ -45,12 +45,12 @@ def batch_sizes(n_rows: int, n_threads: int = 1) -> list[int]:
     return sizes
 
 
-def map_tiles(function: Callable[[Any], Any], features: Any) -> Any:
-    """Apply ``function`` to tiles of at most 2,048 rows, within one program."""
+def map_tiles(function: Callable[[Any], Any], features: Any, tile: int = TILE) -> Any:
+    """Apply ``function`` to tiles of at most so many rows, within one program."""
     n_rows = len(features)
-    if n_rows <= TILE:
+    if n_rows <= tile:
         return function(features)
-    out = lax.map(function, features.reshape(-1, TILE, features.shape[1]))
+    out = lax.map(function, features.reshape(-1, tile, features.shape[1]))
     return jax.tree.map(lambda field: field.reshape(n_rows, *field.shape[2:]), out)
 
 

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from lrrf_jax.inference import bitsliced
+from lrrf_jax.inference.packing import packed_words
 from lrrf_jax.inference.ready import make_ready, sum_over_trees
 from lrrf_jax.inference.traversal import forest_tests
 from tests.tree_oracles import plain_sums
@@ -16,8 +17,8 @@ def test_packed_leaf_sums_do_not_overflow_by_a_hair(n_outputs, n_words):
     forest, grid = random_forest(np.random.default_rng(0), 5, 2, 2, n_outputs, highest=1)
     per_word = -(-n_outputs // n_words)
     fits = np.full_like(forest.leaf_value, (2 ** (32 // per_word) - 1) // 5)
-    assert bitsliced.packed_words(5, fits) == n_words
-    assert bitsliced.packed_words(5, fits + 1) > n_words
+    assert packed_words(5, fits) == n_words
+    assert packed_words(5, fits + 1) > n_words
     for value in (fits, fits + 1):
         this = forest._replace(leaf_value=value)
         x = awkward_rows(np.random.default_rng(1), 96, grid)

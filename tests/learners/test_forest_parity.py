@@ -10,28 +10,34 @@ import numpy as np
 import pytest
 
 from lrrf_jax import InputError, RandomForestLabelRanker
+from lrrf_jax._backend import ACCELERATOR, CPU
 from lrrf_jax.inference.bitsliced import MAX_DEPTH
+from lrrf_jax.inference.gathered import GatheredForest
 from lrrf_jax.inference.ready import SMALL_BATCH, make_ready
 from lrrf_jax.learners.forest.config import ForestConfig
 from lrrf_jax.learners.forest.fit import ForestParams
 from lrrf_jax.learners.forest.predict import forest_ranks, forest_scores
 from lrrf_jax.trees.forest import invariant_violation
 from tests import oracles
+from tests.accelerator import accelerator_forms
 from tests.learners import parity
 from tests.learners.parity import SHAPES
 
 SIZES = (1, 8, SMALL_BATCH, parity.N_ROWS)  # the last alone is worth slicing a forest for
 
 
-def differing_ranks(shape, seeds, sizes):
+def differing_ranks(shape, seeds, sizes, backend=CPU):
     """Compare models with their plain twins; returns ranks compared, different, and ties met."""
     n_compared = n_different = n_exact = n_tied = 0
     static = {"n_labels": shape.n_labels, "aggregation": shape.aggregation}
     for seed in seeds:
         forest, x = parity.random_model(shape, seed)
         assert invariant_violation(forest, shape.n_features) is None
-        ready = make_ready(forest)
-        assert (ready.sliced is not None) == (shape.depth <= MAX_DEPTH)
+        ready = make_ready(forest, backend)
+        if backend is CPU:
+            assert (ready.sliced is not None) == (shape.depth <= MAX_DEPTH)
+        else:
+            assert isinstance(ready, GatheredForest)
         sums, n_equal = parity.sums_of_walks(forest, x)
         expected = parity.ranks_of_plain_sums(sums, shape)
         n_exact += n_equal
@@ -56,8 +62,8 @@ def differing_ranks(shape, seeds, sizes):
     return n_compared, n_different, n_exact, n_tied
 
 
-def assert_equal(shape, seeds, sizes):
-    n_compared, n_different, n_exact, n_tied = differing_ranks(shape, seeds, sizes)
+def assert_equal(shape, seeds, sizes, backend=CPU):
+    n_compared, n_different, n_exact, n_tied = differing_ranks(shape, seeds, sizes, backend)
     assert n_different == 0, f"{n_different} of {n_compared} ranks differ"
     # Rows that meet a threshold exactly, and rows whose labels tie.
     assert n_exact > len(seeds) * 10
@@ -77,6 +83,31 @@ def test_ten_random_models_rank_as_a_plain_walk_does(shape, n_models, sizes):
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_a_thousand_random_models_rank_as_a_plain_walk_does(shape):
     assert_equal(shape, range(1000 // len(SHAPES)), SIZES)
+
+
+def test_the_forms_of_accelerators_rank_two_models_as_a_plain_walk_does():
+    with accelerator_forms():
+        for shape in (SHAPES[2], SHAPES[5]):
+            assert_equal(shape, range(1), SIZES[3:], ACCELERATOR)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_the_forms_of_accelerators_rank_a_thousand_models_as_a_plain_walk_does(shape):
+    with accelerator_forms():
+        assert_equal(shape, range(1000 // len(SHAPES)), SIZES, ACCELERATOR)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_the_pallas_form_ranks_a_hundred_models_as_the_gathered_one_does(shape):
+    static = {"n_labels": shape.n_labels, "aggregation": shape.aggregation}
+    for seed in range(10):
+        forest, x = parity.random_model(shape, seed)
+        ready = make_ready(forest, ACCELERATOR)
+        ranks = forest_ranks(ready, x, **static)
+        twin = forest_ranks(ready, x, **static, pallas=True)
+        np.testing.assert_array_equal(np.asarray(ranks), np.asarray(twin))
 
 
 def test_the_estimator_ranks_as_a_plain_walk_does_and_refuses_infinities():

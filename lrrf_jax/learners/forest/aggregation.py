@@ -6,6 +6,7 @@ from collections.abc import Callable
 import jax.numpy as jnp
 import numpy as np
 
+from lrrf_jax._backend import by_platform
 from lrrf_jax._typing import Array, NDArray
 from lrrf_jax._xla import fusion_barrier
 from lrrf_jax.rankings.aggregation import copeland, kemeny, scores_in_order
@@ -145,24 +146,24 @@ def ranks_of_sums(
         scores = -sums if aggregation == "two-step" else sums
         if n_labels > _COMPARED_LABELS:
             return rank_scores(scores)
-        return _rank_columns(scores.T).T
+        return by_platform(scores, cpu=_rank_by_columns, accelerator=rank_scores)
     if aggregation == "copeland":
         return copeland(sums)
     return kemeny(sums, n_labels)
 
 
-def _rank_columns(
-    scores: Array,  # int32 (n_labels, n_samples)
-) -> Array:  # int32 (n_labels, n_samples)
+def _rank_by_columns(
+    scores: Array,  # int32 (n_samples, n_labels)
+) -> Array:  # int32 (n_samples, n_labels)
     """Rank as `rank_scores` does, each pair of labels once, along contiguous rows."""
-    scores = fusion_barrier(scores)
+    scores = fusion_barrier(scores.T)
     ranks = [jnp.ones_like(scores[0])] * len(scores)
     for first in range(len(scores)):
         for second in range(first + 1, len(scores)):
             ahead = (scores[first] >= scores[second]).astype(jnp.int32)
             ranks[second] = ranks[second] + ahead
             ranks[first] = ranks[first] + (1 - ahead)
-    return fusion_barrier(jnp.stack(ranks))
+    return fusion_barrier(jnp.stack(ranks)).T
 
 
 def scores_of_sums(

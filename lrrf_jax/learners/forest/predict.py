@@ -10,15 +10,23 @@ import numpy as np
 from jax.sharding import Mesh, PartitionSpec
 
 from lrrf_jax import _devices as mesh
+from lrrf_jax._backend import backend_of
 from lrrf_jax._typing import Array, NDArray
 from lrrf_jax._xla import COMPILER_OPTIONS
-from lrrf_jax.inference.ready import ReadyForest, make_ready, sum_over_trees
+from lrrf_jax.inference.ready import (
+    ReadyForest,
+    make_ready,
+    rows_at_once,
+    sum_over_trees,
+)
 from lrrf_jax.learners.batching import TILE, map_tiles
 from lrrf_jax.learners.forest.aggregation import ranks_of_sums, scores_of_sums
 from lrrf_jax.trees.forest import Forest
 
 _jit = functools.partial(
-    jax.jit, static_argnames=("n_labels", "aggregation"), compiler_options=COMPILER_OPTIONS
+    jax.jit,
+    static_argnames=("n_labels", "aggregation", "pallas"),
+    compiler_options=COMPILER_OPTIONS,
 )
 
 
@@ -30,27 +38,30 @@ def _assert_applies(forest: ReadyForest, features: Array) -> None:
 
 @_jit
 def forest_ranks(
-    forest: ReadyForest, features: Array, *, n_labels: int, aggregation: str
+    forest: ReadyForest, features: Array, *, n_labels: int, aggregation: str, pallas: bool = False
 ) -> Array:  # int32 (n_samples, n_labels)
-    """Rank the labels of each row."""
+    """Rank the labels of each row; ``pallas``: see `sum_over_trees`."""
     _assert_applies(forest, features)
-    return map_tiles(
-        lambda rows: ranks_of_sums(sum_over_trees(forest, rows), n_labels, aggregation),
-        features,
-    )
+
+    def rank(rows):
+        return ranks_of_sums(sum_over_trees(forest, rows, pallas=pallas), n_labels, aggregation)
+
+    return map_tiles(rank, features, rows_at_once(forest))
 
 
 @_jit
 def forest_scores(
-    forest: ReadyForest, features: Array, *, n_labels: int, aggregation: str
+    forest: ReadyForest, features: Array, *, n_labels: int, aggregation: str, pallas: bool = False
 ) -> Array:  # float32 (n_samples, n_labels)
     """Score the labels of each row in the order of :func:`forest_ranks`."""
     _assert_applies(forest, features)
     n_trees = forest.leaf_slot.shape[0]
-    return map_tiles(
-        lambda rows: scores_of_sums(sum_over_trees(forest, rows), n_labels, aggregation, n_trees),
-        features,
-    )
+
+    def score(rows):
+        sums = sum_over_trees(forest, rows, pallas=pallas)
+        return scores_of_sums(sums, n_labels, aggregation, n_trees)
+
+    return map_tiles(score, features, rows_at_once(forest))
 
 
 @functools.partial(
@@ -92,7 +103,7 @@ class ReadyForests:
 
     def _on(self, devices: mesh.Devices) -> ReadyForest:
         if devices not in self._ready:
-            ready = make_ready(self._forest)
+            ready = make_ready(self._forest, backend_of(devices))
             if len(devices) == 1:
                 self._ready[devices] = jax.device_put(ready, devices[0])
             else:

@@ -16,8 +16,7 @@ from lrrf_jax import metrics
 from lrrf_jax._typing import Array, NDArray
 from lrrf_jax._validation import warn_user
 from lrrf_jax._xla import COMPILER_OPTIONS, bucket_size, take
-from lrrf_jax.inference.ready import ReadyForest, forest_depth, make_ready
-from lrrf_jax.inference.traversal import find_leaves
+from lrrf_jax.inference.ready import ReadyForest, find_leaves, make_ready, rows_at_once
 from lrrf_jax.learners._table import TrainingTable
 from lrrf_jax.learners.batching import map_rows, map_tiles
 from lrrf_jax.learners.forest.aggregation import ranks_of_sums
@@ -44,8 +43,7 @@ def progress(verbose: int, n_trees: int) -> Iterator[Callable[[int], None]]:
 def _leaf_numbers(forest: ReadyForest, features: Array) -> Array:
     chex.assert_rank(features, 2)
     chex.assert_type(features, jnp.float32)
-    depth = forest_depth(forest)
-    return map_tiles(lambda rows: find_leaves(forest.tests, rows, depth).T, features)
+    return map_tiles(lambda rows: find_leaves(forest, rows).T, features, rows_at_once(forest))
 
 
 def leaves(features: NDArray, forest: ReadyForest) -> NDArray:
@@ -160,7 +158,7 @@ def _out_of_bag_ranks(
     chex.assert_shape(drawn, (len(features), n_trees))
     chex.assert_rank([features, forest.leaf_value], 2)
     chex.assert_type([features, drawn, forest.leaf_value], [jnp.float32, jnp.int32, jnp.int32])
-    leaf = find_leaves(forest.tests, features, forest_depth(forest))
+    leaf = find_leaves(forest, features)
 
     def add(total, tree):
         slots, leaf, drawn = tree
