@@ -46,6 +46,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     add("--depth", type=int, default=8)
     add("--aggregation", default="two-step", help="of a random forest")
     add("--thresholds", type=int, default=63, help="a feature, of a random forest")
+    add("--pallas", action="store_true", help="sum leaves by the kernel that is off by default")
     add("--criterion", default="tlac", help="of trees that grow")
     add("--purity", default="ranking", help="of trees that grow")
     add("--rounds", action="append", default=[], metavar="FUNCTION=N", help="of a loop in FUNCTION")

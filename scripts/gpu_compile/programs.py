@@ -74,17 +74,22 @@ def _of_forest(options: argparse.Namespace) -> Program:
     import jax
     import numpy as np
 
+    from lrrf_jax._backend import ACCELERATOR
     from lrrf_jax.inference.ready import make_ready
     from lrrf_jax.learners.forest import views
     from lrrf_jax.learners.forest.predict import forest_ranks, forest_scores
 
-    ready = make_ready(random_forest(options))
+    ready = make_ready(random_forest(options), ACCELERATOR)
     rows = jax.ShapeDtypeStruct((options.rows, options.features), np.float32)
     if options.program == "apply":
         return Program(views._leaf_numbers, (ready, rows))
     function = {"ranks": forest_ranks, "scores": forest_scores}[options.program]
     static = {"n_labels": options.labels, "aggregation": options.aggregation}
-    return Program(function, (ready, rows), static, ranks_in="ranks_of_sums")
+    static["pallas"] = options.pallas
+    # The one kernel has a loop over the trees within.
+    inner = options.trees if options.pallas else 1
+    ranks_in = "rank_scores" if "step" in options.aggregation else "ranks_of_sums"
+    return Program(function, (ready, rows), static, kernel_rounds=inner, ranks_in=ranks_in)
 
 
 def _grow(options: argparse.Namespace) -> Program:

