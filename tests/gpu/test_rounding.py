@@ -10,6 +10,7 @@ import pytest
 from gpu_compile.programs import growth, make_program
 
 from lrrf_jax import LEARNERS
+from lrrf_jax._backend import by_platform
 from lrrf_jax._numerics import product, xlog2x
 from lrrf_jax._xla import fusion_barrier
 from lrrf_jax.datasets import delete_labels
@@ -33,8 +34,12 @@ def in_a_branch(a, b):
     return jax.lax.cond(a[0] > 0, lambda: a, lambda: jnp.log(b))
 
 
-def on_this_platform_only(a, b):
-    return jax.lax.platform_dependent(a, b, cpu=jnp.add, default=jnp.divide)
+def on_accelerators_only(a, b):
+    return by_platform(a, b, cpu=jnp.add, accelerator=jnp.divide)
+
+
+def on_cpus_only(a, b):
+    return by_platform(a, b, cpu=lambda a, b: jnp.log(a * b + a), accelerator=jnp.add)
 
 
 def in_a_called_function(a, b):
@@ -54,7 +59,8 @@ def in_a_called_function(a, b):
         (lambda a, b: a @ b, ["sum"]),
         (in_a_loop, ["multiply-add"]),
         (in_a_branch, ["library function"]),
-        (on_this_platform_only, ["division"]),
+        (on_accelerators_only, ["division"]),
+        (on_cpus_only, ["multiply-add"]),
         (in_a_called_function, ["multiply-add"]),
         # What rounds by itself, or not at all.
         (lambda a, b: product(a, b) + a, []),
