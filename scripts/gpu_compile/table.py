@@ -8,7 +8,9 @@ from gpu_compile.compiler import figures_of
 
 PROGRAMS = (
     "ranks",
+    "ranks --rows 1024",
     "ranks --rows 1048576",
+    "ranks --pallas",
     "ranks --features 9 --labels 5",
     "ranks --features 70 --labels 4",
     "ranks --depth 16 --trees 20",
@@ -42,5 +44,12 @@ def print_table(parse: Callable[[list[str]], argparse.Namespace], folder: pathli
     print("| --- |" + " ---: |" * len(COLUMNS))
     for program in PROGRAMS:
         figures, _ = figures_of(parse(program.split()), folder)
-        cells = [figures[source] / _UNITS.get(name, 1) for name, source in COLUMNS.items()]
-        print(f"| `{program}` |", " | ".join(f"{cell:,.4g}" for cell in cells), "|", flush=True)
+        cells = [_number(figures[source] / _UNITS.get(name, 1)) for name, source in COLUMNS.items()]
+        if program.startswith("grow"):
+            cells[-1] = ""  # of all trees together, a row would say nothing
+        print(f"| `{program}` |", " | ".join(cells), "|", flush=True)
+
+
+def _number(value: float) -> str:
+    """Write three digits, and all of what lies before the point."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"

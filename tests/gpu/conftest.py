@@ -4,4 +4,4 @@ import pathlib
 import sys
 
 SCRIPTS = pathlib.Path(__file__).parents[2] / "scripts"
-sys.path.insert(0, str(SCRIPTS))
+sys.path.append(str(SCRIPTS))

@@ -60,6 +60,13 @@ def test_a_deep_forest_of_many_thresholds_is_walked_with_one_loop_at_most():
     assert found["while"] <= 1
 
 
+def test_the_kernel_that_is_off_by_default_is_one_call_of_triton():
+    operations_ = list(operations(make_program(options("ranks", pallas=True))))
+    called = [o.attributes for o in operations_ if o.name == "stablehlo.custom_call"]
+    assert ["triton" in str(attributes["call_target_name"]) for attributes in called] == [True]
+    assert not any(o.name == "stablehlo.while" for o in operations_)
+
+
 def test_leaves_are_found_with_one_loop_at_most():
     assert counts(make_program(options("apply")))["while"] <= 1
 
