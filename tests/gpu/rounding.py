@@ -27,8 +27,7 @@ _LIBRARY |= {
     "acos",
 }
 _MOVES = {"reshape", "broadcast_in_dim", "transpose", "squeeze", "slice", "dynamic_slice", "gather"}
-_MOVES |= {"rev", "copy", "copy_p", "neg", "concatenate", "pad", "stop_gradient", "select_n"}
-_MOVES |= {"convert_element_type", "expand_dims"}
+_MOVES |= {"rev", "copy", "copy_p", "neg", "stop_gradient", "convert_element_type", "expand_dims"}
 _OPEN_SUMS = {
     "reduce_sum",
     "cumsum",
@@ -38,6 +37,8 @@ _OPEN_SUMS = {
     "reduce_window_sum",
 }
 _EXACT_SUMS = ("(take_in_order)",)  # of one number and zeros
+# What CPUs round once, accelerators compute from parts to the same number.
+_ROUNDED_ONCE = ("(multiply_add.", "(_at_share.")
 _CALLS = ("jaxpr", "call_jaxpr", "fun_jaxpr")
 
 PRODUCT, OTHER = "product", "other"  # what is known of a value; or an array, where it is constant
@@ -55,7 +56,8 @@ def faults(function, *arguments, **static) -> dict[str, str]:
         walk = _Walk(platform)
         walk.run(closed.jaxpr, [OTHER] * len(closed.in_avals), closed.consts)
         for where, fault in walk.found.items():
-            if platform == "cuda" or fault == "multiply-add":
+            meant = any(name in where for name in _ROUNDED_ONCE)
+            if platform == "cuda" or (fault == "multiply-add" and not meant):
                 found[where] = fault
     return found
 
