@@ -26,6 +26,7 @@ import sys
 os.environ["JAX_PLATFORMS"] = "cpu"  # before JAX is imported: the plugin would look for a GPU
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
+import jax
 from gpu_compile.compiler import dumps_go_to, figures_of
 from gpu_compile.model import Count
 from gpu_compile.table import print_table
@@ -88,7 +89,8 @@ def main() -> None:
         given = {
             name: value for name, value in vars(options).items() if name not in ("json", "keep")
         }
-        options.json.write_text(json.dumps({"options": given, **figures}, indent=1) + "\n")
+        document = {"options": given, "jax": jax.__version__, **figures}
+        options.json.write_text(json.dumps(document, indent=1) + "\n")
     print(f"{options.program}, compiled for an NVIDIA H200; all times are a model")
     show(figures, count)
 

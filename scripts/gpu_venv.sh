@@ -10,7 +10,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source scripts/_venv.sh
 
 venv="${GPU_VENV:-$PWD/.venv-gpu}"
-if [[ ! -x "$venv/bin/python" ]]; then
+if ! "$venv/bin/python" -c "import jax_plugins.xla_cuda12" 2>/dev/null; then
     echo "installing JAX with its CUDA plugin in $venv ..." >&2
     "${PYTHON:-python3}" -m venv "$venv"
     # The package itself is taken from this tree, so only what it needs is installed.
