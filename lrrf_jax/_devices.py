@@ -13,7 +13,7 @@ import numpy as np
 from jax.experimental import multihost_utils
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
-from lrrf_jax._backend import backend_of
+from lrrf_jax._backend import Backend, backend_of
 from lrrf_jax._jax_backend import require_backend
 from lrrf_jax._threads import thread_count
 from lrrf_jax._typing import NDArray
@@ -102,6 +102,13 @@ def growing_devices() -> Devices:
 def local_devices() -> Devices:
     """Those of :func:`growing_devices` that belong to this process: rows are spread over them."""
     return tuple(d for d in growing_devices() if d.process_index == jax.process_index())
+
+
+def backend_in_use() -> Backend:
+    """Return what the devices of :func:`growing_devices` want; asked for in each prediction."""
+    if _chosen is None and jax.config.jax_default_device is None:  # type: ignore[attr-defined]
+        return backend_of(jax.devices())
+    return backend_of(growing_devices())
 
 
 def spans_processes(devices: Devices) -> bool:
