@@ -99,19 +99,15 @@ class RankingModel(abc.ABC):
         function = self._ranks if of_ranks else self._scores
         return map_rows(function, features, self._seen(of_ranks), lambda: self._work(of_ranks))
 
-    def _work(self, of_ranks: bool) -> Work | None:
+    def _work(self, of_ranks: bool) -> Work:
+        row_bytes, largest = self._row_bytes(), len(self.labels_) if of_ranks else None
         rows = self._row_function(of_ranks)
         if rows is None:
-            return None
-        placed, largest = self._placed_arrays(), len(self.labels_) if of_ranks else None
+            function = self._ranks if of_ranks else self._scores
+            return Work(lambda devices: function, False, row_bytes, largest)
         rows = dataclasses.replace(rows, marks_unknown=False)  # no such row gets as far
-
-        return Work(
-            on=lambda devices: function_on(devices, rows, placed),
-            spreads=True,
-            row_bytes=self._row_bytes(),
-            largest=largest,
-        )
+        placed = self._placed_arrays()
+        return Work(lambda devices: function_on(devices, rows, placed), True, row_bytes, largest)
 
     def _placed_arrays(self) -> Placed:
         if "_placed" not in self.__dict__:

@@ -93,13 +93,13 @@ def map_rows(
     function: Callable[[NDArray], Any],
     features: NDArray,  # float32 (n_samples, n_features)
     seen: Seen | None = None,
-    work: Callable[[], Work | None] | None = None,
+    work: Callable[[], Work] | None = None,
 ) -> NDArray:  # (n_samples, ...)
     """Apply a jitted function of rows to all rows.
 
     On CPUs long tables are spread over threads. On accelerators one thread puts a block of rows
-    while the one before is computed and the result of that before it is fetched; where ``work``
-    gives one it is done in place of ``function``, spread over the devices of this process.
+    while the one before is computed and the result of that before it is fetched; what ``work``
+    returns is done there in place of ``function``, spread over the devices of this process.
 
     The function sees the sizes of :func:`batch_sizes` only, and its result must not depend on
     what other rows it sees. Where memory, that of a device say, does not suffice, rows are cut
@@ -115,7 +115,7 @@ def map_rows(
         def cut(n_rows: int, largest: int) -> list[int]:
             return _few_sizes(n_rows, tuple(s for s in backend.batch_sizes if s <= largest))
 
-        found = (work() if work else None) or Work.of(function)
+        found = work() if work else Work.of(function)
         return stream_rows(found, features, local_devices(), backend, cut, seen)
 
 

@@ -132,7 +132,8 @@ def _started(result: Any, largest: int | None) -> Any:
     """Let a result start on its way to the host, as narrow as it can be."""
     if largest is not None:
         result = narrowed(result, largest=largest)
-    result.copy_to_host_async()
+    if not isinstance(result, np.ndarray):
+        result.copy_to_host_async()
     return result
 
 

@@ -264,10 +264,20 @@ def test_the_host_cuts_its_calls_where_memory_does_not_suffice():
 
 
 # ------------------------------------------------------------------------------------- learners
-@pytest.mark.parametrize("name", ["lr-rf", "rpc", "ll", "ib-m", "default"])
-def test_a_learner_ranks_and_scores_alike_by_streams(name):
-    settings = {"lr-rf": SMALL, "ib-m": {"n_neighbors": 5}}.get(name, {})
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("lr-rf", SMALL),
+        ("rpc", {}),
+        ("ll", {}),
+        ("ib-m", {"n_neighbors": 5}),
+        ("ib-m", {"n_neighbors": 5, "scale": True}),  # puts its rows itself
+        ("default", {}),
+    ],
+)
+def test_a_learner_ranks_and_scores_alike_by_streams(name, settings):
     ranker = LEARNERS[name](**settings).fit(X, Y)
+    assert (ranker._row_function(True) is None) == settings.get("scale", False)
     ranks, scores = ranker.predict(X), ranker.predict_scores(X)
     ranker._forget_derived()
     with accelerator((8, 128)):
