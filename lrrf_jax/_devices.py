@@ -13,7 +13,7 @@ import numpy as np
 from jax.experimental import multihost_utils
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
-from lrrf_jax._backend import backend_of, host_device
+from lrrf_jax._backend import Backend, backend_of, host_device
 from lrrf_jax._jax_backend import require_backend
 from lrrf_jax._threads import thread_count
 from lrrf_jax._typing import NDArray
@@ -110,8 +110,15 @@ def on_host() -> contextlib.AbstractContextManager[Any]:
     For work of many small steps after each other, of which an accelerator would take longer to
     launch one than a core to do it; and for sums of floats that it would take in no fixed order.
     """
-    host = None if backend_of(growing_devices()).on_host else host_device()
+    host = None if backend_in_use().on_host else host_device()
     return contextlib.nullcontext() if host is None else jax.default_device(host)
+
+
+def backend_in_use() -> Backend:
+    """Return what the devices of :func:`growing_devices` want; asked for in each prediction."""
+    if _chosen is None and jax.config.jax_default_device is None:  # type: ignore[attr-defined]
+        return backend_of(jax.devices())
+    return backend_of(growing_devices())
 
 
 def spans_processes(devices: Devices) -> bool:

@@ -231,7 +231,7 @@ class RandomForestLabelRanker(ForestLabelRanker):
         last = self._last_fit_for("neighbors", "Fit the forest in this process.")
         require_integer(k, "k", 1)
         with our_settings():
-            return views.neighbors(features, int(k), self._ready_forests().on_one(), last)
+            return views.neighbors(features, int(k), self._on_one(), last)
 
     _extra_types: ClassVar[dict[str, Any]] = {
         "aggregation": Annotated[str, OneOf(AGGREGATIONS)],

@@ -22,6 +22,7 @@ from lrrf_jax.learners.linear.blocks import assert_blocks, in_blocks, outer_sum,
 from lrrf_jax.learners.linear.params import LinearParams, Scaling, design, params_of, scaling_of
 from lrrf_jax.learners.linear.predict import assert_applies, linear_outputs, map_linear
 from lrrf_jax.learners.linear.ranker import LinearLabelRanker
+from lrrf_jax.learners.on_device import RowFunction
 from lrrf_jax.learners.persistence.schema import OneOf, Range
 from lrrf_jax.rankings.pairwise import n_labels_of_pairs, pair_indices, pair_signs
 from lrrf_jax.rankings.permutations import rank_scores
@@ -270,6 +271,10 @@ class PairwiseComparisonLabelRanker(LinearLabelRanker):
     def _fit(self, key: Any, table: TrainingTable) -> tuple[LinearParams, RPCConfig]:
         params = fit_rpc(table, ridge=self.ridge, max_iter=self.max_iter)
         return params, RPCConfig(table.positions.shape[1], self.voting)
+
+    def _row_function(self, of_ranks: bool) -> RowFunction:
+        voting = self.config_.voting
+        return RowFunction.of(rpc_rows, marks_unknown=True, voting=voting, of_ranks=of_ranks)
 
     def _ranks(self, features: NDArray) -> Any:
         return rpc_rows(self.params_, features, voting=self.config_.voting, of_ranks=True)

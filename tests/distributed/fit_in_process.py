@@ -62,7 +62,7 @@ def one_tree(folder):
     ranker._forget_derived()
     with jax.default_device(second):
         np.save(folder / "ranks.npy", ranker.predict(np.tile(rows_to_rank(), (3, 1))))
-    assert list(ranker._ready._ready) == [(second,)]
+    assert list(ranker._placed._placed) == [second]
 
 
 def among_peers(folder, rank, port, die_after=None):
