@@ -35,9 +35,12 @@ def quotient(
     shape = jnp.broadcast_shapes(dividend.shape, divisor.shape)
 
     def divide(dividend: Array, divisor: Array) -> Array:
+        # Behind a barrier: it is too long to be done again wherever a quotient is read.
         if divisor.shape == shape:
-            return _long_division(jnp.broadcast_to(dividend, shape), divisor)
-        return dividend * _long_division(jnp.ones_like(divisor), divisor)
+            dividend = jnp.broadcast_to(dividend, shape)
+            return lax.optimization_barrier(_long_division(dividend, divisor))
+        inverse = lax.optimization_barrier(_long_division(jnp.ones_like(divisor), divisor))
+        return dividend * inverse
 
     result: Array = by_platform(dividend, divisor, cpu=jnp.divide, accelerator=divide)
     return result
@@ -105,8 +108,12 @@ def sum_in_turn(
     values: Array,  # float32 (..., n, ...), finite; products that have not rounded do so
     axis: int = 0,
 ) -> Array:  # float32
-    """Sum along an axis, one after another, in one kernel of an accelerator."""
-    slices = jnp.maximum(jnp.moveaxis(values, axis, 0), jnp.float32(_LOWEST_FLOAT))
+    """Sum along an axis, one after another, in one kernel of an accelerator.
+
+    Behind a barrier, for one that works the values out as well has too few registers.
+    """
+    slices = lax.optimization_barrier(jnp.moveaxis(values, axis, 0))
+    slices = jnp.maximum(slices, jnp.float32(_LOWEST_FLOAT))
     first, rest = jnp.split(slices, [1])
 
     def add(total: Array, more: Array) -> tuple[Array, None]:
