@@ -36,11 +36,10 @@ def quotient(
 
     def divide(dividend: Array, divisor: Array) -> Array:
         # Behind a barrier: it is too long to be done again wherever a quotient is read.
-        if divisor.shape == shape:
-            dividend = jnp.broadcast_to(dividend, shape)
-            return lax.optimization_barrier(_long_division(dividend, divisor))
-        inverse = lax.optimization_barrier(_long_division(jnp.ones_like(divisor), divisor))
-        return dividend * inverse
+        has_many = divisor.shape != shape
+        top = jnp.ones_like(divisor) if has_many else jnp.broadcast_to(dividend, shape)
+        found: Array = lax.optimization_barrier(_long_division(top, divisor))
+        return dividend * found if has_many else found
 
     result: Array = by_platform(dividend, divisor, cpu=jnp.divide, accelerator=divide)
     return result
