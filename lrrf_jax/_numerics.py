@@ -134,9 +134,11 @@ def quotient(
     shape = jnp.broadcast_shapes(dividend.shape, divisor.shape)
 
     def divide(dividend: Array, divisor: Array) -> Array:
-        if divisor.shape == shape:
-            return _divide_by_integers(jnp.broadcast_to(dividend, shape), divisor)
-        return dividend * _divide_by_integers(jnp.ones_like(divisor), divisor)
+        # Behind a barrier: it is too long to be done again wherever a quotient is read.
+        has_many = divisor.shape != shape
+        top = jnp.ones_like(divisor) if has_many else jnp.broadcast_to(dividend, shape)
+        found: Array = lax.optimization_barrier(_divide_by_integers(top, divisor))
+        return dividend * found if has_many else found
 
     result: Array = by_platform(dividend, divisor, cpu=jnp.divide, accelerator=divide)
     return result
@@ -318,8 +320,12 @@ def sum_in_turn(
     values: Array,  # float32 (..., n, ...), finite; products that have not rounded do so
     axis: int = 0,
 ) -> Array:  # float32
-    """Sum along an axis, one after another, in one kernel of an accelerator."""
-    slices = jnp.maximum(jnp.moveaxis(values, axis, 0), jnp.float32(_LOWEST_FLOAT))
+    """Sum along an axis, one after another, in one kernel of an accelerator.
+
+    Behind a barrier, for one that works the values out as well has too few registers.
+    """
+    slices = lax.optimization_barrier(jnp.moveaxis(values, axis, 0))
+    slices = jnp.maximum(slices, jnp.float32(_LOWEST_FLOAT))
     first, rest = jnp.split(slices, [1])
 
     def add(total: Array, more: Array) -> tuple[Array, None]:

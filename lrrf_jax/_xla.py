@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Callable
-from typing import Any, overload
+from typing import Any, TypeVar, overload
 
 import jax
 import jax.numpy as jnp
@@ -76,6 +76,23 @@ def _pass_idle_loop(*arrays: Array) -> tuple[Array, ...]:
     return values
 
 
+Tree = TypeVar("Tree")
+
+
+def worked_out(arrays: Tree) -> Tree:
+    """Return arrays that accelerators have worked out before anything is made of them.
+
+    Else a kernel that reads a number many times works it out as often, with registers for all of
+    it. CPUs, whose barriers cost something, do as they like.
+    """
+    result: Tree = by_platform(arrays, cpu=_same, accelerator=lax.optimization_barrier)
+    return result
+
+
+def _same(arrays: Tree) -> Tree:
+    return arrays
+
+
 def scan(
     step: Callable[[Any, Any], tuple[Any, Any]],
     start: Any,
@@ -86,12 +103,15 @@ def scan(
     A step of little work takes a GPU less time than its launch, and its state then stays in
     registers. On CPUs a loop is as fast, and compiles faster.
     """
-    unroll = max(1, min(len(jax.tree.leaves(over)[0]), _STEPS_PER_KERNEL))
+
+    def scan_in_kernel(start: Any, over: Any) -> Any:
+        # Barriers, or what comes after would take all steps again for each of its numbers.
+        start, over = lax.optimization_barrier((start, over))
+        unroll = max(1, min(len(jax.tree.leaves(over)[0]), _STEPS_PER_KERNEL))
+        return lax.optimization_barrier(lax.scan(step, start, over, unroll=unroll))
+
     result: tuple[Any, Any] = by_platform(
-        start,
-        over,
-        cpu=functools.partial(lax.scan, step),
-        accelerator=functools.partial(lax.scan, step, unroll=unroll),
+        start, over, cpu=functools.partial(lax.scan, step), accelerator=scan_in_kernel
     )
     return result
 

@@ -26,3 +26,27 @@ def while_loops(text):
         r"\s*\S+ = stablehlo\.constant.*\n.* stablehlo\.compare +LT.*\n.*return.*\n"
     )
     return len(conditions), sum(not counted.fullmatch(text.rstrip(" ")) for text in conditions)
+
+
+def inexact_operations(text):
+    """List the float32 operations that a GPU rounds in its own way.
+
+    Those are logarithms, exponentials and the like, and divisions by what is not constant: XLA
+    turns a constant divisor into a factor, on every device.
+    """
+    found, defined = [], {}
+    for line in text.splitlines():
+        if "func.func" in line:
+            defined = {}
+        name, _, operation = line.strip().partition(" = ")
+        defined[name] = operation
+        if re.match(r"stablehlo\.(log|exponential|power|tanh|rsqrt|cbrt)", operation):
+            found.append(operation)
+        division = re.match(r"stablehlo\.divide \S+, (\S+) : tensor<.*f32>", operation)
+        if division:
+            divisor = defined.get(division[1], "")
+            while whole := re.match(r"stablehlo\.broadcast_in_dim (%\w+),", divisor):
+                divisor = defined.get(whole[1], "")
+            if not divisor.startswith("stablehlo.constant"):
+                found.append(operation)
+    return found

@@ -181,7 +181,7 @@ def fit_cc(
 ) -> tuple[LinearParams, int, int]:
     """Fit the utilities; returns them, the number of epochs and the mistakes in the last."""
     scaling = scaling_of(table.features, table.weight, centred=fit_intercept)
-    blocks = in_blocks(table.features, table.positions, row_weights(table))
+    blocks = in_blocks(table.features, table.positions, row_weights(table), numbers=1)
     features, positions, row_weight = (block.reshape(-1, *block.shape[2:]) for block in blocks)
     columns = design(scaling, features) if fit_intercept else scaled(scaling, features)
     sign = constraints(positions, pairs=pairs)

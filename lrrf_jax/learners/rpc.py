@@ -152,7 +152,9 @@ def _along(chosen: Array, like: Array) -> Array:
 def fit_rpc(table: TrainingTable, *, ridge: float, max_iter: int) -> LinearParams:
     """Fit the models of all pairs, as many at a time as memory is meant for."""
     scaling = scaling_of(table.features, table.weight, centred=True)
-    blocks = in_blocks(table.features, table.positions, row_weights(table))
+    n_columns, n_labels = table.features.shape[1] + 1, table.positions.shape[1]
+    numbers = n_columns**2 + 2 * n_labels**2  # products of columns, and what pairs hold
+    blocks = in_blocks(table.features, table.positions, row_weights(table), numbers=numbers)
     features, positions, weight = blocks
     sign = np.asarray(pair_signs(positions))
     n_pairs = sign.shape[-1]

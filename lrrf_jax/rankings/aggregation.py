@@ -13,7 +13,7 @@ import numpy as np
 
 from lrrf_jax._jax_settings import works_with_our_settings
 from lrrf_jax._typing import AnyArray, Array, jit
-from lrrf_jax._xla import scan
+from lrrf_jax._xla import scan, worked_out
 from lrrf_jax.rankings.axes import namespace_of, with_leading_axes
 from lrrf_jax.rankings.kemeny import kemeny_exact, kemeny_local_search
 from lrrf_jax.rankings.pairwise import pair_indices, preference_matrix, summable
@@ -60,7 +60,8 @@ def copeland(
     the lower index. Costs O(n_labels^2) per row. Copeland 1951.
     """
     matrix = preference_matrix(preferences)
-    wins, total = _half_wins(matrix), jnp.sum(matrix, axis=-1, dtype=matrix.dtype)
+    total = jnp.sum(matrix, axis=-1, dtype=matrix.dtype)
+    wins, total = worked_out((_half_wins(matrix), total))
     label = jnp.arange(wins.shape[-1])
     lower_index = with_leading_axes(label[None, :] < label[:, None], matrix.ndim)
     equal_wins = wins[..., None, :] == wins[..., :, None]

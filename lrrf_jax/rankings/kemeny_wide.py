@@ -16,6 +16,7 @@ from lrrf_jax.rankings.pairwise import antisymmetric, pair_indices
 
 # Up to here sets of labels are written out; each label more makes a program 2.3 times as long.
 WRITTEN_OUT_LABELS = 7
+_BARRIER_SETS = 21  # of a size; fewer fit into registers beside what they are made of
 _DIGIT_BITS = 3  # of a label, in the orderings of up to 8
 _UNROLLED = 16  # positions that one kernel looks at
 _STEPS_PER_CHECK = 2  # the host waits for each check; a step too many changes nothing
@@ -32,8 +33,8 @@ def exact_wide(
 ) -> Array:  # int32 (n_samples, n_labels), 1..n_labels
     """Find the best rankings of up to `WRITTEN_OUT_LABELS` labels, each step written out.
 
-    The dynamic programming of `kemeny_exact`, set by set in the order of their bit masks. Orderings
-    are carried along, as the digits of one integer: nothing is read back.
+    The dynamic programming of `kemeny_exact`, set by set. Orderings are carried along, as the
+    digits of one integer: nothing is read back.
     """
     chex.assert_shape(values, (None, n_labels * (n_labels - 1) // 2))
     preference = _columns(values, n_labels)
@@ -50,7 +51,9 @@ def exact_wide(
         return over[label, others]
 
     best: dict[int, _Best] = {0: (nothing, lax.full(shape, 0, jnp.int32))}
-    for labels in range(1, 1 << n_labels):
+    # By size, behind barriers: the registers of a thread hold the sets of two sizes, and no more.
+    sets = sorted(range(1, 1 << n_labels), key=int.bit_count)
+    for labels in sets:
         members = [label for label in range(n_labels) if labels >> label & 1]
         place = n_labels - len(members)
         value, ordering = best[labels - (1 << members[0])]
@@ -64,12 +67,17 @@ def exact_wide(
             value = lax.select(better, other_value, value)
             ordering = lax.select(better, other, ordering)
         best[labels] = value, ordering
+        if labels == (1 << n_labels) - (1 << place):  # the last of its size
+            size = [others for others in sets if others.bit_count() == len(members)]
+            if _BARRIER_SETS <= len(size):
+                held = lax.optimization_barrier([best[others] for others in size])
+                best.update(zip(size, held, strict=True))
     # Behind a barrier, or it would be worked out once for each label.
     ordering = lax.optimization_barrier(best[(1 << n_labels) - 1][1])
     digit = np.arange(n_labels, dtype=np.int32)
-    at_place = ordering[:, None] >> _DIGIT_BITS * digit & 2**_DIGIT_BITS - 1
-    here = at_place[:, None, :] == digit[:, None]
-    return jnp.sum(jnp.where(here, digit + 1, 0), axis=-1, dtype=jnp.int32)
+    at_place = ordering[:, None] >> _DIGIT_BITS * digit[None] & 2**_DIGIT_BITS - 1
+    here = at_place[:, None, :] == digit[None, :, None]
+    return jnp.sum(jnp.where(here, 1 + digit[None, None], 0), axis=-1, dtype=jnp.int32)
 
 
 def _columns(values: Array, n_labels: int) -> dict[tuple[int, int], Array]:
@@ -102,8 +110,8 @@ def search_wide(
 
     def gains(place: Array) -> tuple[Array, Array]:  # values.dtype, int32 (n_labels, n_samples)
         """Find half the greatest gain of moving each label, and the first position that has it."""
-        here = place == label[:, None, None]  # by position, then label
-        ordering = jnp.sum(jnp.where(here, label[:, None], 0), axis=1, dtype=jnp.int32)
+        here = place[None] == label[:, None, None]  # by position, then label
+        ordering = jnp.sum(jnp.where(here, label[None, :, None], 0), axis=1, dtype=jnp.int32)
         won = jnp.zeros(place.shape, matrix.dtype)
 
         def look(other: Array) -> Array:
@@ -140,9 +148,9 @@ def search_wide(
         gain, target = gains(place)
         best = jnp.max(gain, axis=0)
         improves = best > least_gain
-        move = jnp.where(gain == best, place * n_labels + target, n_labels**2)
+        move = jnp.where(gain == best[None], place * n_labels + target, n_labels**2)
         chosen = jnp.where(improves, jnp.min(move, axis=0), 0)
-        start, end = chosen // n_labels, chosen % n_labels
+        start, end = (chosen // n_labels)[None], (chosen % n_labels)[None]
         closes_up = (start < place) & (place <= end)
         makes_way = (end <= place) & (place < start)
         moved = place - closes_up.astype(jnp.int32) + makes_way.astype(jnp.int32)

@@ -14,8 +14,9 @@ from lrrf_jax.learners.linear.params import LinearParams
 from lrrf_jax.learners.neighbors import search, selection
 from lrrf_jax.learners.neighbors.scores import score_neighborhoods
 from lrrf_jax.learners.neighbors.search import nearest, neighbor_table
+from lrrf_jax.rankings.statistics import borda_votes
 from tests.accelerator import accelerator_forms
-from tests.lowered import lowered_for_cuda, while_loops
+from tests.lowered import inexact_operations, lowered_for_cuda, while_loops
 
 
 def fetched(tree):
@@ -122,24 +123,43 @@ def test_models_of_near_rankings_are_the_same_bytes_on_an_accelerator(model, wei
 
 
 # ------------------------------------------------------------------------------- loops and hosts
-def test_an_accelerator_waits_for_the_host_in_searches_and_fits_alone():
-    def loops(function, *arguments, **static):
-        return while_loops(lowered_for_cuda(function, *arguments, **static))
-
+def lowered():
+    """Lower what learners predict with, for 65,536 rows: name -> text."""
     rows = ((65536, 16), np.float32)
     shapes = (16,), (16,), (16, 10), (10,)
     params = LinearParams(*(jax.ShapeDtypeStruct(shape, np.float32) for shape in shapes))
-    assert loops(linear.utility_rows, params, rows, of_ranks=True) == (0, 0)
-    assert loops(rpc.rpc_rows, params, rows, of_ranks=True, voting="soft") == (0, 0)
-    table = neighbor_table(np.zeros((10_000, 16), np.float32))
-    n_loops, n_waits = loops(nearest, table, rows, k=20)
-    assert (n_loops, n_waits) == (6, 1)  # where the check fails, and once to see that it did not
     near = ((65536, 20), np.int32), ((65536, 20), np.float32), ((), np.float32), ((), np.float32)
     known = ((10_000, 10), np.float32), ((10_000,), np.float32), ((10,), np.float32)
-    settings = {"weights": "uniform", "by_share": True}
+    programs = {
+        "utilities": (linear.utility_rows, (params, rows), {"of_ranks": True}),
+        "neighbours": (nearest, (neighbor_table(np.zeros((10_000, 16), "f4")), rows), {"k": 20}),
+        "votes": (borda_votes, (((65536, 10), np.float32),), {}),
+    }
+    for voting in ("soft", "binary"):
+        settings = {"of_ranks": True, "voting": voting}
+        programs[f"{voting} votes of pairs"] = rpc.rpc_rows, (params, rows), settings
     for model in (mallows_scores, plackett_luce_scores):
-        _, n_waits = loops(score_neighborhoods, *known, *near, model=model, **settings)
-        assert n_waits == 1  # an iteration of all rows
+        settings = {"model": model, "weights": "distance", "by_share": True}
+        programs[model.__name__] = score_neighborhoods, (*known, *near), settings
+    return {
+        name: lowered_for_cuda(function, *arguments, **static)
+        for name, (function, arguments, static) in programs.items()
+    }
+
+
+def test_predictions_on_an_accelerator_wait_once_a_search_or_iteration_and_round_as_on_a_cpu():
+    programs = lowered()
+    n_waits = {name: while_loops(text)[1] for name, text in programs.items()}
+    assert {name for name, number in n_waits.items() if number} == {
+        "neighbours",  # where the check fails, and once to see that it did not
+        "mallows_scores",
+        "plackett_luce_scores",
+    }
+    assert max(n_waits.values()) == 1
+    loops = {name: while_loops(text)[0] for name, text in programs.items()}
+    assert loops["utilities"] == loops["soft votes of pairs"] == 0
+    inexact = {name: inexact_operations(text) for name, text in programs.items()}
+    assert {name for name, operations in inexact.items() if operations} == {"soft votes of pairs"}
 
 
 def test_serial_work_is_done_by_the_host_where_accelerators_are_in_use(monkeypatch):
