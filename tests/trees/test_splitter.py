@@ -210,3 +210,34 @@ def test_the_first_of_the_best_candidates_is_taken(seed):
     assert best.edge.tolist() == (3 * np.arange(5) + at).tolist()
     assert best.missing_left.tolist() == ((3 * np.arange(5) + at) % 2 == 0).tolist()
     assert feature.tolist() == candidates[np.arange(5), at].tolist()
+
+
+def largest_in_halves(score):
+    """Place of the largest, as `_largest_by_halves` finds it: one column, in plain Python."""
+    places = list(range(len(score)))
+    while len(places) > 1:
+        half = (len(places) + 1) // 2
+        pairs = [(places[k], *places[k + half : k + half + 1]) for k in range(half)]
+        places = [max(pair, key=lambda place: score[place]) for pair in pairs]
+    return places[0]
+
+
+@pytest.mark.parametrize("n_places", [1, 2, 3, 15, 63, 64, 255])
+def test_ties_go_to_the_first_in_the_order_of_halves(n_places):
+    order = splitter._order_of_ties(n_places)
+    assert sorted(order) == list(range(n_places))
+    rng = np.random.default_rng(n_places)
+    for _ in range(200):
+        score = rng.integers(0, 3, n_places)
+        held = [place for place in order if score[place] == score.max()]
+        assert held[0] == largest_in_halves(score)
+
+
+@pytest.mark.parametrize("n_places", [1, 15, 31])
+def test_the_largest_is_found_at_once_as_by_halves(n_places):
+    score = np.random.default_rng(1).integers(0, 3, (n_places, 64)).astype(np.float32)
+    score[:, :4] = -np.inf
+    largest, place = splitter._largest_at_once(jnp.asarray(score))
+    np.testing.assert_array_equal(largest, score.max(0))
+    np.testing.assert_array_equal(place, splitter._largest_by_halves(jnp.asarray(score))[1])
+    np.testing.assert_array_equal(place, [largest_in_halves(column) for column in score.T])
