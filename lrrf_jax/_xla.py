@@ -1,6 +1,7 @@
 """What XLA has to be told about these kernels, in one place."""
 
-from typing import overload
+from collections.abc import Callable
+from typing import Any, overload
 
 import jax
 import jax.numpy as jnp
@@ -71,6 +72,20 @@ def _pass_idle_loop(*arrays: Array) -> tuple[Array, ...]:
 
     values: tuple[Array, ...] = lax.while_loop(goes_on, change, (jnp.int32(0), arrays))[1]
     return values
+
+
+def repeat(n_times: int, step: Callable[[Any, Any], Any], state: Any) -> Any:
+    """Repeat ``step(time, state)``, of two arrays or more: in a loop, or kernel after kernel."""
+
+    def loop(state: Any) -> Any:
+        return lax.fori_loop(jnp.int32(0), jnp.int32(n_times), step, state)
+
+    def unrolled(state: Any) -> Any:
+        for time in range(n_times):
+            state = fusion_barrier(*step(time, state))
+        return state
+
+    return by_platform(state, cpu=loop, accelerator=unrolled)
 
 
 def bucket_size(size: int, per_octave: int = 8, least: int = 64) -> int:
