@@ -5,6 +5,7 @@ rounds before anything is added, quotients are rounded as IEEE 754 has it, logar
 products, sums have a fixed order, and values are compared as integers.
 """
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -126,10 +127,21 @@ def divide(
     """Divide, correctly rounded, as CPUs do.
 
     A GPU's own quotients may be off by two units of the last place, so there it is computed with
-    integers. A quotient below the normal numbers is not to be relied on: it may become 0.
+    integers. A quotient below the normal numbers is not to be relied on: it may become 0. Where
+    one divisor is for several numbers, XLA multiplies by its inverse, and so it is done there.
     """
-    a, b = jnp.broadcast_arrays(jnp.asarray(a, jnp.float32), jnp.asarray(b, jnp.float32))
-    quotient: Array = by_platform(a, b, cpu=lax.div, accelerator=_divide_by_integers)
+    a, b = jnp.asarray(a, jnp.float32), jnp.asarray(b, jnp.float32)
+    shape = jnp.broadcast_shapes(a.shape, b.shape)
+    by_inverse = b.size < math.prod(shape)
+
+    def divide_exactly(a: Array, b: Array) -> Array:
+        if by_inverse:
+            return product(a, _divide_by_integers(jnp.ones_like(b), b))
+        return _divide_by_integers(jnp.broadcast_to(a, shape), b)
+
+    quotient: Array = by_platform(
+        a, b, cpu=lambda a, b: lax.div(*jnp.broadcast_arrays(a, b)), accelerator=divide_exactly
+    )
     return quotient
 
 

@@ -25,6 +25,7 @@ from lrrf_jax._numerics import (
     sum_terms,
     xlog2x,
 )
+from tests.accelerator import accelerator_forms
 from tests.strategies import fewer, histograms
 
 SPECIAL = np.array(
@@ -146,6 +147,17 @@ def test_quotients_by_integers_are_those_of_numpy():
         np.testing.assert_array_equal(found, expected[known])
         np.testing.assert_array_equal(np.signbit(found), np.signbit(expected[known]))
         np.testing.assert_array_equal(np.asarray(jax.jit(divide)(a, b))[known], expected[known])
+
+
+def test_one_divisor_for_several_numbers_gives_what_the_cpu_makes_of_its_inverse():
+    rng = np.random.default_rng(8)
+    b = rng.integers(1, 200, (5000, 1)).astype(np.float32)
+    a = (b * rng.uniform(1, 5, (5000, 5)) * 1024).astype(np.float32)
+    plain = np.asarray(jax.jit(divide)(a, b))
+    with accelerator_forms():
+        exact = np.asarray(jax.jit(lambda a, b: divide(a, b))(a, b))
+    np.testing.assert_array_equal(exact, plain)
+    assert (plain != a / b).any()  # of NumPy
 
 
 def nearest_float32(number):

@@ -66,7 +66,7 @@ def test_trees_of_large_steps_are_those_of_small_ones(name):
     [("best", False), *(pytest.param(s, True, marks=pytest.mark.slow) for s in ("best", "random"))],
 )
 def test_classes_of_whole_rankings_are_searched_by_cells_alike(splitter, bootstrap):
-    x, classes = class_table(4, 0.1)
+    x, classes = class_table(4, 0.1 * bootstrap)
     stat = (classes @ [9, 3, 1]).astype(np.int32)[:, None]
     samples, thresholds = samples_of(x, stat)
     changes = {"splitter": splitter, "bootstrap": bootstrap}
