@@ -5,6 +5,7 @@ rounds before anything is added, quotients are rounded as IEEE 754 has it, logar
 products, sums have a fixed order, and values are compared as integers.
 """
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -134,11 +135,9 @@ def quotient(
     shape = jnp.broadcast_shapes(dividend.shape, divisor.shape)
 
     def divide(dividend: Array, divisor: Array) -> Array:
-        # Behind a barrier: it is too long to be done again wherever a quotient is read.
-        has_many = divisor.shape != shape
-        top = jnp.ones_like(divisor) if has_many else jnp.broadcast_to(dividend, shape)
-        found: Array = lax.optimization_barrier(_divide_by_integers(top, divisor))
-        return dividend * found if has_many else found
+        if divisor.size < math.prod(shape):
+            return product(dividend, _divide_by_integers(jnp.ones_like(divisor), divisor))
+        return _divide_by_integers(*jnp.broadcast_arrays(dividend, divisor))
 
     result: Array = by_platform(dividend, divisor, cpu=jnp.divide, accelerator=divide)
     return result

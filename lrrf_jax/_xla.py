@@ -116,6 +116,20 @@ def scan(
     return result
 
 
+def repeat(n_times: int, step: Callable[[Any, Any], Any], state: Any) -> Any:
+    """Repeat ``step(time, state)``, of two arrays or more: in a loop, or kernel after kernel."""
+
+    def loop(state: Any) -> Any:
+        return lax.fori_loop(jnp.int32(0), jnp.int32(n_times), step, state)
+
+    def unrolled(state: Any) -> Any:
+        for time in range(n_times):
+            state = fusion_barrier(*step(time, state))
+        return state
+
+    return by_platform(state, cpu=loop, accelerator=unrolled)
+
+
 def bucket_size(size: int, per_octave: int = 8, least: int = 64) -> int:
     """Round a size up to one of ``per_octave`` (a power of two) sizes per octave.
 

@@ -20,6 +20,7 @@ from lrrf_jax._backend import by_platform
 from lrrf_jax._jax_settings import works_with_our_settings
 from lrrf_jax._numerics import quotient, sum_in_turn
 from lrrf_jax._typing import AnyArray, Array, jit
+from lrrf_jax._xla import worked_out
 from lrrf_jax.rankings.aggregation import borda
 from lrrf_jax.rankings.axes import namespace_of, with_leading_axes
 from lrrf_jax.rankings.completion import most_probable_extension
@@ -317,7 +318,7 @@ def _fit(
     mean_distance = total(weight * kendall_distance(completed, at)) / divisor
     n_seen = jnp.sum(seen, axis=-1) if unseen == "last" else None
     theta = fit_dispersion(mean_distance, n_labels, n_seen)
-    mean_vote = jnp.where(put_last, 0.0, quotient(votes, divisor[..., None]))
+    mean_vote = jnp.where(put_last, 0.0, worked_out(quotient(votes, divisor[..., None])))
     return MallowsFit(centre, mean_vote, mean_distance, theta, ~seen)
 
 

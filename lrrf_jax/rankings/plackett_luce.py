@@ -19,6 +19,7 @@ from lrrf_jax._backend import by_platform
 from lrrf_jax._jax_settings import works_with_our_settings
 from lrrf_jax._numerics import product, quotient, sum_in_turn
 from lrrf_jax._typing import AnyArray, Array, jit
+from lrrf_jax._xla import worked_out
 from lrrf_jax.rankings.axes import namespace_of
 from lrrf_jax.rankings.permutations import places, rank_scores
 
@@ -210,11 +211,13 @@ def _fit(
     def improve(strength: Array) -> Array:
         mine = jnp.where(ranked, spread(strength), 0.0)
         left = over_labels(lambda i: jnp.where(column(place, i) >= place, column(mine, i), 0.0))
-        share = jnp.where(decides, quotient(won, jnp.where(decides, left, 1.0)), 0.0)
+        share = jnp.where(decides, worked_out(quotient(won, jnp.where(decides, left, 1.0))), 0.0)
         faced = over_labels(lambda i: jnp.where(column(place, i) <= place, column(share, i), 0.0))
         chances = total(jnp.where(ranked, faced, 0.0)) + more
-        new = jnp.where(chances > 0, quotient(n_won, jnp.where(chances > 0, chances, 1.0)), 0.0)
-        return quotient(new, _sum_in_order(new)[None])
+        new = jnp.where(
+            chances > 0, worked_out(quotient(n_won, jnp.where(chances > 0, chances, 1.0))), 0.0
+        )
+        return worked_out(quotient(new, _sum_in_order(new)[None]))
 
     def goes_on(state: tuple[Array, Array, Array]) -> Array:
         return jnp.any(state[1])

@@ -14,9 +14,10 @@ import jax.numpy as jnp
 from jax import lax
 
 from lrrf_jax._backend import by_platform
+from lrrf_jax._columns import least_of_columns
 from lrrf_jax._numerics import multiply_add, product, running_sums
 from lrrf_jax._typing import Array
-from lrrf_jax._xla import add_at, fusion_barrier, take
+from lrrf_jax._xla import add_at, fusion_barrier, repeat, take
 from lrrf_jax.trees.criterion import HistogramCriterion
 from lrrf_jax.trees.growth import GrowthConfig, Level
 from lrrf_jax.trees.histogram import Bins
@@ -180,7 +181,7 @@ def edge_at_share(
             above = jnp.minimum(middle + 1, high)
             return jnp.where(found, low, above), jnp.where(found, middle, high)
 
-        found: Array = _repeat(n_edges.bit_length(), halve, (low, high))[1]
+        found: Array = repeat(n_edges.bit_length(), halve, (low, high))[1]
         return found
 
     low, high = (jnp.clip(edge, 0, n_edges - 1) for edge in (first, last))
@@ -206,20 +207,6 @@ def _at_share(low: Array, high: Array, share: Array | float) -> Array:
     return at
 
 
-def _repeat(n_times: int, step: Callable[[Any, Any], Any], state: Any) -> Any:
-    """Repeat a step in a loop, or in a few kernels."""
-
-    def unrolled(state: Any) -> Any:
-        for time in range(n_times):
-            state = fusion_barrier(*step(time, state))
-        return state
-
-    def loop(state: Any) -> Any:
-        return lax.fori_loop(jnp.int32(0), jnp.int32(n_times), step, state)
-
-    return by_platform(state, cpu=loop, accelerator=unrolled)
-
-
 def edge_at_quantile(
     occupancy: Array,  # int32 (n_bins, n_lanes), samples in each bin
     share: float,
@@ -237,26 +224,6 @@ def edge_at_quantile(
     off = jnp.abs(below.astype(jnp.float32) - wanted)
     parts = (below > 0) & (below < total)
     off = fusion_barrier(jnp.where(parts, off, jnp.inf))
-    nearest: Array
-    edge: Array
-    nearest, edge = by_platform(off, cpu=_least_in_pairs, accelerator=_least_at_once)
+    nearest, edge = least_of_columns(off)
     before = ((below == 0) & (total > 0)).sum(0, dtype=jnp.int32)
     return jnp.where(nearest < jnp.inf, edge, jnp.maximum(before - 1, 0))
-
-
-def _least_in_pairs(off: Array) -> tuple[Array, Array]:  # float32, int32 (n_lanes,)
-    """Least entry of each column and its place, the first on a tie.
-
-    XLA:CPU vectorises this, and not ``argmin`` over the first axis.
-    """
-    place = jnp.broadcast_to(jnp.arange(len(off), dtype=jnp.int32)[:, None], off.shape)
-    while len(off) > 1:
-        pad = ((0, len(off) % 2), (0, 0))
-        off, place = jnp.pad(off, pad, constant_values=jnp.inf), jnp.pad(place, pad)
-        second = off[1::2] < off[::2]
-        off, place = (jnp.where(second, a[1::2], a[::2]) for a in (off, place))
-    return off[0], place[0]
-
-
-def _least_at_once(off: Array) -> tuple[Array, Array]:
-    return off.min(0), jnp.argmin(off, axis=0).astype(jnp.int32)

@@ -13,7 +13,7 @@ from jax import lax
 from lrrf_jax._backend import by_platform
 from lrrf_jax._numerics import quotient
 from lrrf_jax._typing import Array, NDArray
-from lrrf_jax._xla import bucket_size
+from lrrf_jax._xla import bucket_size, worked_out
 from lrrf_jax.learners.neighbors.params import NeighborParams
 from lrrf_jax.learners.neighbors.search import rows_at_once
 from lrrf_jax.rankings.permutations import n_ranked
@@ -56,11 +56,11 @@ def neighbor_weights(
     elif weights == "dudani":
         farthest = jnp.max(near, axis=1, keepdims=True)
         span = jnp.where(farthest > nearest, farthest - nearest, 1.0)
-        closeness = jnp.where(farthest > nearest, quotient(farthest - near, span), 1.0)
+        closeness = jnp.where(farthest > nearest, worked_out(quotient(farthest - near, span)), 1.0)
     else:
         safe = jnp.where(near > 0, near, 1.0)
         at_once = jnp.where(near > 0, 0.0, 1.0)
-        closeness = jnp.where(nearest > 0, quotient(nearest, safe), at_once)
+        closeness = jnp.where(nearest > 0, worked_out(quotient(nearest, safe)), at_once)
     weight = used * closeness * reliability
     for fallback in (used * reliability, used):
         nothing = ~jnp.any(weight > 0, axis=1, keepdims=True)
