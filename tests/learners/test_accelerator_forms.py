@@ -11,7 +11,7 @@ from lrrf_jax.learners.ib_m import mallows_scores
 from lrrf_jax.learners.ib_pl import plackett_luce_scores
 from lrrf_jax.learners.linear import predict as linear
 from lrrf_jax.learners.linear.params import LinearParams
-from lrrf_jax.learners.neighbors import search, selection
+from lrrf_jax.learners.neighbors import distances, search, selection
 from lrrf_jax.learners.neighbors.scores import score_neighborhoods
 from lrrf_jax.learners.neighbors.search import nearest, neighbor_table
 from lrrf_jax.rankings.statistics import borda_votes
@@ -171,3 +171,14 @@ def test_serial_work_is_done_by_the_host_where_accelerators_are_in_use(monkeypat
     monkeypatch.setattr(_devices, "host_device", lambda: None)  # as with JAX_PLATFORMS=cuda
     with _devices.on_host():
         assert jax.config.jax_default_device is None
+
+
+def test_a_square_is_added_with_one_rounding():
+    rng = np.random.default_rng(0)
+    total = (rng.random(20_000) * 2.0 ** rng.integers(-20, 20, 20_000)).astype(np.float32)
+    number = (rng.normal(size=20_000) * 2.0 ** rng.integers(-10, 10, 20_000)).astype(np.float32)
+    total[:2], number[:2] = (1, np.inf), (np.inf, 1)  # rows that tables are filled up with
+    found = np.asarray(jax.jit(distances._add_square)(total, number))
+    exact = total.astype(np.longdouble) + number.astype(np.longdouble) ** 2
+    np.testing.assert_array_equal(found, exact.astype(np.float32))
+    assert (found != total + number * number).any()
