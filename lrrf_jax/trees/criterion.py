@@ -260,8 +260,9 @@ def split_groups(
     """Give the groups that hold samples numbers, without gaps, in the order of their keys."""
     n_drawn = len(key)
     size = 2 * n_drawn
-    used = jnp.zeros(size, bool).at[jnp.where(present, key, size)].set(True, mode="drop")
-    number = jnp.cumsum(used.astype(jnp.int32)) - 1
+    # Words, for GPUs write single bytes by compare-and-swap.
+    used = jnp.zeros(size, jnp.int32).at[jnp.where(present, key, size)].set(1, mode="drop")
+    number = jnp.cumsum(used) - 1
     return jnp.where(present, number.at[key].get(mode="clip"), n_drawn)
 
 

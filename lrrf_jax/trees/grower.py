@@ -157,7 +157,9 @@ def grow_splits(
             drawn=drawn._replace(at=2 * drawn.at + right, label=label),
             places=_children(nodes, split, plan),
             splits=jax.tree.map(
-                lambda whole, part: whole.at[written].set(part, mode="drop"), state.splits, found
+                lambda whole, part: whole.at[written].set(part.astype(whole.dtype), mode="drop"),
+                state.splits,
+                found,
             ),
             scratch=scratch,
         )
@@ -168,7 +170,8 @@ def grow_splits(
     )
     # Where growth ended early, the rest of every path goes right.
     rest = depth - state.depth
-    splits = jax.tree.map(lambda field: field.reshape(n_trees, n_nodes), state.splits)
+    splits = state.splits._replace(missing_left=state.splits.missing_left > 0)
+    splits = jax.tree.map(lambda field: field.reshape(n_trees, n_nodes), splits)
     return splits, ((state.node + 1) << rest) - 1
 
 
@@ -184,7 +187,8 @@ def _first_state(roots: Drawn, config: GrowthConfig, plan: Plan) -> _State:
         splits=Splits(
             feature=jnp.zeros(n_nodes, jnp.int32),
             edge=jnp.full(n_nodes, config.n_bins - 1, jnp.int32),
-            missing_left=jnp.zeros(n_nodes, bool),
+            # A word each, for GPUs write single bytes by compare-and-swap.
+            missing_left=jnp.zeros(n_nodes, jnp.int32),
             gain=jnp.zeros(n_nodes, jnp.float32),
         ),
         scratch=plan.scratch,

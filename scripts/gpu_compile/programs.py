@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 NAMES = ("ranks", "scores", "apply", "grow")
+DEVICE_BYTES = 2**36  # to grow in: half of the memory of an H200, as a power of two
 
 
 @dataclasses.dataclass
@@ -111,12 +112,13 @@ def growth(ranker: Any, X: Any, y: Any, weight: Any = None, *, n_trees: int) -> 
     from lrrf_jax._backend import ACCELERATOR
     from lrrf_jax.learners._table import training_table
     from lrrf_jax.learners.forest.samples import growth_samples
+    from lrrf_jax.trees.blocks import suited_to
     from lrrf_jax.trees.draws import keys_of_trees
     from lrrf_jax.trees.grower import grow_together
 
     table = training_table(X, y, weight, missing="unknown")
-    samples, config = growth_samples(table, ranker._config(table.shape))
-    config = dataclasses.replace(config, short_sums=config.short_sums and ACCELERATOR.short_sums)
+    samples, config = growth_samples(table, ranker._config(table.shape), DEVICE_BYTES)
+    config = suited_to(ACCELERATOR, config)
     key = jax.random.key(0, impl="threefry2x32")
     keys = keys_of_trees(key, np.arange(n_trees, dtype=np.int32))
     # On each level nodes that are pure in one place of their rankings look at the next, once.
