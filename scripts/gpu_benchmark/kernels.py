@@ -38,6 +38,7 @@ def forms(ranker: Any, features: Any) -> dict[str, Any]:
     return {
         "gathered": functools.partial(forest_ranks, ready, rows, **static),
         "pallas": functools.partial(forest_ranks, ready, few, **static, pallas=True),
+        "predict_on_device": functools.partial(ranker.predict_on_device, rows),
     }
 
 
