@@ -13,7 +13,7 @@ import numpy as np
 from jax.experimental import multihost_utils
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
-from lrrf_jax._backend import backend_of
+from lrrf_jax._backend import Backend, backend_of, host_device
 from lrrf_jax._jax_backend import require_backend
 from lrrf_jax._threads import thread_count
 from lrrf_jax._typing import NDArray
@@ -104,6 +104,23 @@ def local_devices() -> Devices:
     return tuple(d for d in growing_devices() if d.process_index == jax.process_index())
 
 
+def on_host() -> contextlib.AbstractContextManager[Any]:
+    """Let programs inside a ``with`` block run on the host, where JAX has it as a device.
+
+    For work of many small steps after each other, of which an accelerator would take longer to
+    launch one than a core to do it; and for sums of floats that it would take in no fixed order.
+    """
+    host = None if backend_in_use().on_host else host_device()
+    return contextlib.nullcontext() if host is None else jax.default_device(host)
+
+
+def backend_in_use() -> Backend:
+    """Return what the devices of :func:`growing_devices` want; asked for in each prediction."""
+    if _chosen is None and jax.config.jax_default_device is None:  # type: ignore[attr-defined]
+        return backend_of(jax.devices())
+    return backend_of(growing_devices())
+
+
 def spans_processes(devices: Devices) -> bool:
     """Whether other processes take part, so that all must do the same."""
     return len({device.process_index for device in devices}) > 1
@@ -116,10 +133,22 @@ def n_workers(devices: Devices) -> int:
     return max(1, thread_count() // n_in_one_memory(devices))
 
 
-def memory_share(memory_budget: int) -> int:
-    """Bytes for one worker, of those for all that share a memory."""
+def memory_share(memory_budget: int | None) -> int:
+    """Bytes for one worker, of those for all that share a memory; None: as the backend has it."""
     devices = growing_devices()
+    if memory_budget is None:
+        memory_budget = backend_of(devices).memory or _half_of_memory(local_devices())
     return memory_budget // (n_workers(devices) * n_in_one_memory(devices))
+
+
+def _half_of_memory(devices: Devices) -> int:
+    """Half of a device's memory, and a power of two: alike for devices of one kind.
+
+    Other work may hold some of it, which must not change what processes decide together.
+    """
+    limits = [(device.memory_stats() or {}).get("bytes_limit") for device in devices]
+    known = [limit for limit in limits if limit]
+    return 1 << (min(known).bit_length() - 2) if known else 2**32
 
 
 def n_in_one_memory(devices: Devices) -> int:

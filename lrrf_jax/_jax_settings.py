@@ -46,6 +46,7 @@ _SETTINGS = [
     if (setting := getattr(config, name, None)) is not None
 ]
 _IN_ANY_PRECISION = [item for item in _SETTINGS if item[0] is not config.enable_x64]
+_WITH_GUARDS = [item for item in _SETTINGS if item[2] == (item[1],)]
 _NOTHING: contextlib.AbstractContextManager = contextlib.nullcontext()
 
 
@@ -59,6 +60,14 @@ def our_settings() -> contextlib.AbstractContextManager:
     if isinstance(config.default_device.value, str):
         require_platform(config.default_device.value)
     return _pinned(_SETTINGS)
+
+
+def our_settings_but_guards() -> contextlib.AbstractContextManager:
+    """Work as with :func:`our_settings`, but let JAX guard transfers as the caller says.
+
+    For what promises that no array leaves its device; also while JAX traces a caller's program.
+    """
+    return _pinned(_WITH_GUARDS)
 
 
 Function = TypeVar("Function", bound=Callable[..., Any])

@@ -1,6 +1,8 @@
 """What XLA has to be told about these kernels, in one place."""
 
-from typing import overload
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar, overload
 
 import jax
 import jax.numpy as jnp
@@ -12,6 +14,7 @@ from lrrf_jax._typing import Array
 # XLA:CPU would split these small loops over its thread pool, which costs more than it gains:
 # the callers spread rows or trees over threads instead. Other backends have no such pass.
 COMPILER_OPTIONS = {"xla_disable_hlo_passes": "cpu-parallel-task-assigner"}
+_STEPS_PER_KERNEL = 16
 
 
 def take(table: Array, index: Array) -> Array:
@@ -71,6 +74,60 @@ def _pass_idle_loop(*arrays: Array) -> tuple[Array, ...]:
 
     values: tuple[Array, ...] = lax.while_loop(goes_on, change, (jnp.int32(0), arrays))[1]
     return values
+
+
+Tree = TypeVar("Tree")
+
+
+def worked_out(arrays: Tree) -> Tree:
+    """Return arrays that accelerators have worked out before anything is made of them.
+
+    Else a kernel that reads a number many times works it out as often, with registers for all of
+    it. CPUs, whose barriers cost something, do as they like.
+    """
+    result: Tree = by_platform(arrays, cpu=_same, accelerator=lax.optimization_barrier)
+    return result
+
+
+def _same(arrays: Tree) -> Tree:
+    return arrays
+
+
+def scan(
+    step: Callable[[Any, Any], tuple[Any, Any]],
+    start: Any,
+    over: Any,
+) -> tuple[Any, Any]:
+    """``lax.scan``, of which accelerators take several steps in a kernel.
+
+    A step of little work takes a GPU less time than its launch, and its state then stays in
+    registers. On CPUs a loop is as fast, and compiles faster.
+    """
+
+    def scan_in_kernel(start: Any, over: Any) -> Any:
+        # Barriers, or what comes after would take all steps again for each of its numbers.
+        start, over = lax.optimization_barrier((start, over))
+        unroll = max(1, min(len(jax.tree.leaves(over)[0]), _STEPS_PER_KERNEL))
+        return lax.optimization_barrier(lax.scan(step, start, over, unroll=unroll))
+
+    result: tuple[Any, Any] = by_platform(
+        start, over, cpu=functools.partial(lax.scan, step), accelerator=scan_in_kernel
+    )
+    return result
+
+
+def repeat(n_times: int, step: Callable[[Any, Any], Any], state: Any) -> Any:
+    """Repeat ``step(time, state)``, of two arrays or more: in a loop, or kernel after kernel."""
+
+    def loop(state: Any) -> Any:
+        return lax.fori_loop(jnp.int32(0), jnp.int32(n_times), step, state)
+
+    def unrolled(state: Any) -> Any:
+        for time in range(n_times):
+            state = fusion_barrier(*step(time, state))
+        return state
+
+    return by_platform(state, cpu=loop, accelerator=unrolled)
 
 
 def bucket_size(size: int, per_octave: int = 8, least: int = 64) -> int:

@@ -1,6 +1,7 @@
 """Arithmetic of which every bit is known, against NumPy."""
 
 import functools
+from fractions import Fraction
 
 import jax
 import jax.numpy as jnp
@@ -11,15 +12,20 @@ from hypothesis import strategies as st
 
 from lrrf_jax import _numerics as numerics
 from lrrf_jax._numerics import (
+    _divide_by_integers,
+    _multiply_add_in_parts,
     float_key,
     float_key_on_host,
     log2_of,
+    multiply_add,
     product,
+    quotient,
     running_sum,
     running_sums,
     sum_terms,
     xlog2x,
 )
+from tests.accelerator import accelerator_forms
 from tests.strategies import fewer, histograms
 
 SPECIAL = np.array(
@@ -107,6 +113,76 @@ def test_products_of_special_values_are_those_of_numpy():
     # What falls below the least float is that float: no criterion comes near.
     expected = np.where(expected == -np.inf, np.finfo(np.float32).min, expected)
     np.testing.assert_array_equal(jax.jit(product)(a, b), expected)
+
+
+TINY = np.finfo(np.float32).tiny
+
+
+def pairs_to_divide():
+    """Numerators and divisors: any bits, integers, quotients half way, and special values."""
+    rng = np.random.default_rng(6)
+    n = 2**18
+    any_bits = rng.integers(0, 2**32, (2, n), np.uint32).view(np.float32)
+    yield any_bits[0], np.abs(any_bits[1])
+    yield rng.integers(-(2**31), 2**31, n), rng.integers(1, 2**31, n)
+    yield rng.integers(-300, 300, n), rng.integers(1, 300, n)
+    yield rng.integers(2**23, 2**24, (2, n))
+    half, divisor = rng.integers(2**23, 2**24, n) + 0.5, rng.integers(2**11, 2**12, n)
+    yield half * divisor, divisor
+    beside = [np.nextafter(np.float32(1), np.float32(to)) for to in (0, 2)]
+    special = np.array([0, -0.0, TINY, -TINY, 1, -1, *beside, 3e38, np.inf, -np.inf, np.nan])
+    yield np.meshgrid(special, [TINY, 0.5, 1, *beside, 3, 3e38])
+
+
+def test_quotients_by_integers_are_those_of_numpy():
+    by_integers = jax.jit(_divide_by_integers)
+    for a, b in pairs_to_divide():
+        a, b = np.asarray(a, np.float32).ravel(), np.asarray(b, np.float32).ravel()
+        known = ((np.abs(a) >= TINY) | (a == 0) | np.isnan(a)) & (b >= TINY) & (b < np.inf)
+        with np.errstate(all="ignore"):
+            expected = a / b
+        known &= (np.abs(expected) >= TINY) | (expected == 0) & (a == 0) | np.isnan(expected)
+        assert known.mean() > 0.4
+        found = np.asarray(by_integers(a, b))[known]
+        np.testing.assert_array_equal(found, expected[known])
+        np.testing.assert_array_equal(np.signbit(found), np.signbit(expected[known]))
+        np.testing.assert_array_equal(np.asarray(jax.jit(quotient)(a, b))[known], expected[known])
+
+
+def test_one_divisor_for_several_numbers_gives_what_the_cpu_makes_of_its_inverse():
+    rng = np.random.default_rng(8)
+    b = rng.integers(1, 200, (5000, 1)).astype(np.float32)
+    a = (b * rng.uniform(1, 5, (5000, 5)) * 1024).astype(np.float32)
+    plain = np.asarray(jax.jit(quotient)(a, b))
+    with accelerator_forms():
+        exact = np.asarray(jax.jit(lambda a, b: quotient(a, b))(a, b))
+    np.testing.assert_array_equal(exact, plain)
+    assert (plain != a / b).any()  # of NumPy
+
+
+def nearest_float32(number):
+    """Round a fraction to the nearest float32, of two the even one."""
+    guess = np.float32(float(number))
+    near = [np.nextafter(guess, np.float32(to)) for to in (-np.inf, np.inf)] + [guess]
+    off = [abs(Fraction(float(value)) - number) for value in near]
+    nearest = [value for value, far in zip(near, off, strict=True) if far == min(off)]
+    return min(nearest, key=lambda value: int(value.view(np.int32)) & 1)
+
+
+def test_products_and_sums_in_parts_round_once():
+    rng = np.random.default_rng(7)
+    a, b, c = rng.standard_normal((3, 3000)).astype(np.float32)
+    c[:1000] = -(a * b)[:1000]
+    c[1000:2000] *= np.exp2(rng.integers(-30, 30, 1000)).astype(np.float32)
+    whole = rng.integers(-(2**13), 2**13, (3, 3000)).astype(np.float32)  # halves, ties
+    for x, y, z in ((a, b, c), (whole[0], whole[1] / 2**13, whole[2] * 2**11)):
+        rows = zip(x.tolist(), y.tolist(), z.tolist(), strict=True)
+        exact = [Fraction(i) * Fraction(j) + Fraction(k) for i, j, k in rows]
+        expected = np.array([nearest_float32(number) for number in exact])
+        found = np.asarray(jax.jit(_multiply_add_in_parts)(x, y, z))
+        np.testing.assert_array_equal(found, expected)
+        np.testing.assert_array_equal(np.asarray(jax.jit(multiply_add)(x, y, z)), expected)
+        assert x is not a or (x * y + z != expected).mean() > 0.2  # NumPy rounds twice
 
 
 def test_logarithms_err_by_less_than_1e_5_and_are_exact_at_powers_of_two():

@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lrrf_jax._tabular import as_patterns
-from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError, OutputError
 from lrrf_jax.io import memory
 from lrrf_jax.io._batches import missing_of
@@ -239,22 +238,10 @@ def _run(
 
 def _predicted(job: Job, rows: Rows) -> RankedRows | Fault:
     try:
-        ranks = _ranks(job.ranker, rows.X)
+        ranks = job.ranker.predict(rows.X)
         return RankedRows(rows.part, ranking_table(ranks, job.ranker.labels_, rows.kept))
     except Exception as error:
         return Fault(rows.part.source, rows.part.number, error)
-
-
-def _ranks(ranker: Any, X: NDArray, halvings: int = 4) -> NDArray:
-    """Predict; where memory, that of an accelerator say, does not suffice, by halves."""
-    try:
-        return ranker.predict(X)
-    except (MemoryError, RuntimeError) as error:
-        short = isinstance(error, MemoryError) or "RESOURCE_EXHAUSTED" in str(error)
-        if not short or halvings == 0 or len(X) == 1:
-            raise
-    middle = len(X) // 2
-    return np.concatenate([_ranks(ranker, half, halvings - 1) for half in (X[:middle], X[middle:])])
 
 
 def _report(

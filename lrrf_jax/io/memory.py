@@ -18,7 +18,7 @@ from lrrf_jax.io._sources import (
     tables,
 )
 
-MOST_ROWS = 1 << 18  # above, no learner gets faster
+MOST_ROWS = 1 << 18  # above, no learner gets faster; for an accelerator it is a stream of blocks
 FEWEST_ROWS = 1 << 11  # below, the cost of a call outweighs that of its rows
 _MOST_BYTES = 1 << 30  # where no budget is given
 # Compiled programs and their buffers, thread stacks, and what allocators hold back.

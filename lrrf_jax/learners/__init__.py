@@ -1,9 +1,9 @@
 """Label rankers, one file each, and the table of their names.
 
 Besides the algorithms there are ``base``, the estimator that each of them is, made of
-``_parameters`` (constructors), ``_table`` and ``_weights`` (training data), ``_prediction`` and
-``batching`` (rows) and ``persistence`` (model files); and ``forest``, ``linear`` and ``neighbors``,
-what the algorithms of a family share.
+``_parameters`` (constructors), ``_table`` and ``_weights`` (training data), ``_prediction``,
+``batching``, ``streaming`` and ``on_device`` (rows) and ``persistence`` (model files); and
+``forest``, ``linear`` and ``neighbors``, what the algorithms of a family share.
 """
 
 import os

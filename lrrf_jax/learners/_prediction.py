@@ -1,6 +1,8 @@
 """A fitted learner and rows: rankings, names, scores, tables larger than memory."""
 
 import abc
+import dataclasses
+import functools
 import os
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Self
@@ -10,6 +12,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from lrrf_jax import metrics
+from lrrf_jax._backend import Backend
+from lrrf_jax._devices import backend_in_use, local_devices
 from lrrf_jax._features import as_features
 from lrrf_jax._jax_settings import our_settings
 from lrrf_jax._program_limit import times_dropped
@@ -17,8 +21,16 @@ from lrrf_jax._threads import thread_count
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError, require_integer
 from lrrf_jax.learners._table import positions_by_label, warn_of_other_row_order
-from lrrf_jax.learners.batching import PROGRAM_SIZES, map_rows
 from lrrf_jax.learners.batching import batch_sizes as batch_sizes_of
+from lrrf_jax.learners.batching import map_rows
+from lrrf_jax.learners.on_device import (
+    Placed,
+    RowFunction,
+    apply_where_it_lies,
+    function_on,
+    require_rows_on_device,
+)
+from lrrf_jax.learners.streaming import Seen, Work
 from lrrf_jax.rankings.permutations import ordering_from_ranks
 
 
@@ -29,6 +41,8 @@ class RankingModel(abc.ABC):
     accepts_missing_features: ClassVar[bool] = True
     needs_features: ClassVar[bool] = True
 
+    params_: Any
+    config_: Any
     labels_: NDArray
     n_features_in_: int
 
@@ -40,6 +54,22 @@ class RankingModel(abc.ABC):
     @abc.abstractmethod
     def _scores(self, features: NDArray) -> jax.Array:
         """Scores of a block of rows, float32 (n_samples, n_labels), in the order of `_ranks`."""
+
+    def _row_function(self, of_ranks: bool) -> RowFunction | None:
+        """Return what `_ranks` or `_scores` is on a device, as a function of `_arrays` and rows.
+
+        None: there is no such function, and rows go to a device and back, block by block.
+        """
+        return None
+
+    @classmethod
+    def _arrays(cls, params: Any, config: Any, backend: Backend) -> Any:
+        """Return what `_row_function` is applied to, as a kind of device wants it."""
+        return params
+
+    def _row_bytes(self) -> int:
+        """Estimate the bytes of a device that a row takes in `_row_function`, features apart."""
+        return 32 * len(self.labels_)
 
     # ------------------------------------------------------------------------------- rows
     def _features(self, X: Any) -> NDArray:
@@ -65,17 +95,35 @@ class RankingModel(abc.ABC):
                 "sklearn.impute.SimpleImputer, or use 'lr-rf', which takes them."
             )
 
-    def _map_rows(self, function: Callable[[NDArray], jax.Array], features: NDArray) -> NDArray:
-        return map_rows(function, features, self._sizes_seen(function))
+    def _map_rows(self, of_ranks: bool, features: NDArray) -> NDArray:
+        function = self._ranks if of_ranks else self._scores
+        return map_rows(function, features, self._seen(of_ranks), lambda: self._work(of_ranks))
+
+    def _work(self, of_ranks: bool) -> Work:
+        row_bytes, largest = self._row_bytes(), len(self.labels_) if of_ranks else None
+        rows = self._row_function(of_ranks)
+        if rows is None:
+            function = self._ranks if of_ranks else self._scores
+            return Work(lambda devices: function, False, row_bytes, largest)
+        rows = dataclasses.replace(rows, marks_unknown=False)  # no such row gets as far
+        placed = self._placed_arrays()
+        return Work(lambda devices: function_on(devices, rows, placed), True, row_bytes, largest)
+
+    def _placed_arrays(self) -> Placed:
+        if "_placed" not in self.__dict__:
+            self._placed = Placed(functools.partial(self._arrays, self.params_, self.config_))
+        return self._placed
 
     def _forget_derived(self) -> None:
         """Drop what is derived from the parameters and can be derived again."""
-        self.__dict__.pop("_compiled_sizes", None)
+        self.__dict__.pop("_seen_sizes", None)
+        self.__dict__.pop("_placed", None)
 
-    def _sizes_seen(self, function: Callable[[NDArray], jax.Array]) -> set[int]:
+    def _seen(self, of_ranks: bool) -> Seen:
         """Sizes of batches for which the program of ``_ranks`` or ``_scores`` is compiled."""
-        sizes = self.__dict__.setdefault("_compiled_sizes", {})
-        return sizes.setdefault((function.__name__, times_dropped()), set())
+        of_both = self.__dict__.setdefault("_seen_sizes", {})
+        key = of_ranks, times_dropped()
+        return of_both[key] if key in of_both else of_both.setdefault(key, Seen())
 
     def predict(self, X: Any) -> NDArray:
         """Rank all labels for each row.
@@ -85,13 +133,14 @@ class RankingModel(abc.ABC):
         int32 (n_samples, n_labels)
             Positions, 1 = best: each row is a permutation of 1..n_labels.
         """
-        return self._map_rows(self._ranks, self._features(X))
+        return self._map_rows(True, self._features(X))
 
     def compile(self, batch_sizes: Sequence[int] | None = None) -> Self:
         """Compile what :meth:`predict` needs now, so that no later call waits for it.
 
-        Rows are cut into batches of at most nine sizes, each with a program of its own, which
-        takes about a second to compile. Never needed: a call compiles what it lacks.
+        Rows are cut into batches of at most nine sizes (four on accelerators), each with a program
+        of its own, which takes about a second to compile. Never needed: a call compiles what it
+        lacks.
 
         Parameters
         ----------
@@ -106,13 +155,21 @@ class RankingModel(abc.ABC):
         rows = () if batch_sizes is None else batch_sizes
         for n_rows in rows:
             require_integer(n_rows, "batch_sizes", 1)
+        with our_settings():
+            backend = backend_in_use()
+            n_devices = len(local_devices())
+        if not backend.on_host:
+            largest = [size * n_devices for size in backend.batch_sizes]
+            for n_rows in rows or [1, *largest]:
+                self._map_rows(True, np.zeros((n_rows, self.n_features_in_), np.float32))
+            return self
         sizes = {size for n in rows for size in batch_sizes_of(int(n), thread_count())}
         if batch_sizes is None:
-            sizes = set(PROGRAM_SIZES)
+            sizes = set(backend.batch_sizes)
         with our_settings():
-            for size in sorted(sizes - self._sizes_seen(self._ranks)):
+            for size in sorted(sizes - self._seen(True).sizes):
                 np.asarray(self._ranks(np.zeros((size, self.n_features_in_), np.float32)))
-                self._sizes_seen(self._ranks).add(size)
+                self._seen(True).sizes.add(size)
         return self
 
     def predict_order(self, X: Any) -> NDArray:
@@ -127,7 +184,78 @@ class RankingModel(abc.ABC):
         -------
         float32 (n_samples, n_labels)
         """
-        return self._map_rows(self._scores, self._features(X))
+        return self._map_rows(False, self._features(X))
+
+    def predict_on_device(self, x: jax.Array) -> jax.Array:
+        """Rank all labels for rows that lie on a device, and leave the result there.
+
+        For pipelines in JAX: nothing is copied to the host or awaited. Works on arrays, also
+        such as are spread over several devices by rows, and inside of `jax.jit` and
+        `jax.shard_map`.
+
+        Parameters
+        ----------
+        x : jax.Array, float32 (n_samples, n_features)
+            Features, in the order of the training columns. On several devices: spread by a
+            `jax.sharding.NamedSharding`.
+
+        Returns
+        -------
+        jax.Array, int32 (n_samples, n_labels)
+            What :meth:`predict` returns, on the devices of ``x`` and spread like its rows.
+
+        Raises
+        ------
+        InputError
+            Where ``x`` is no JAX array, or of another type or shape; where the learner has no
+            program that a device could run from end to end (`predict` takes its rows).
+
+        Notes
+        -----
+        Values are not looked at, which would have to wait for them. Trees take every value, NaN
+        as missing and infinities as numbers. The others, which refuse both, give a row that has
+        one **positions 0**, which are in no ranking, and NaN as scores.
+
+        The first call on a device copies the model there, and the first of a shape compiles for
+        a second or so; memory follows the rows, which are not cut into blocks: an accelerator
+        takes up to a million at a time. In a caller's program the model becomes a constant, in
+        the form of the devices that :func:`lrrf_jax.distributed.use_devices` or JAX's default
+        names. There the rows of arrays that `jax.jit` spreads by itself are best ranked in
+        `jax.shard_map`.
+
+        Examples
+        --------
+        >>> import jax, jax.numpy as jnp
+        >>> from lrrf_jax import RandomForestLabelRanker
+        >>> ranker = RandomForestLabelRanker(n_estimators=4, random_state=0)
+        >>> ranker = ranker.fit([[0.0], [1], [2], [3]] * 5, [[1, 2], [1, 2], [2, 1], [2, 1]] * 5)
+        >>> x = jnp.array([[0.5], [2.5]])
+        >>> ranker.predict_on_device(x).tolist()
+        [[1, 2], [2, 1]]
+        >>> first_is_best = jax.jit(lambda x: ranker.predict_on_device(x * 2)[:, 0] == 1)
+        >>> first_is_best(x).tolist()
+        [True, False]
+        """
+        return self._apply_on_device(x, of_ranks=True)
+
+    def predict_scores_on_device(self, x: jax.Array) -> jax.Array:
+        """Score the labels of rows that lie on a device, and leave the result there.
+
+        As :meth:`predict_on_device`; what :meth:`predict_scores` returns, float32 (n_samples,
+        n_labels), NaN in rows that the learner cannot rank.
+        """
+        return self._apply_on_device(x, of_ranks=False)
+
+    def _apply_on_device(self, x: jax.Array, of_ranks: bool) -> jax.Array:
+        check_is_fitted(self, "params_")
+        rows = self._row_function(of_ranks)
+        if rows is None:
+            raise InputError(
+                f"'{self.name}' has no program that ranks rows on a device from end to end. Use "
+                "predict or predict_scores."
+            )
+        require_rows_on_device(x, self.n_features_in_)
+        return apply_where_it_lies(rows, self._placed_arrays(), x)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Mean Kendall tau of the predictions, over rows with at least one known pair.
@@ -179,6 +307,7 @@ class RankingModel(abc.ABC):
         memory_budget : int, optional
             Bytes that the process may take, with what it holds already. Batches are made so small
             that they fit; what a learner needs for a batch of its own is not known beforehand.
+            The memory of an accelerator is apart: half of what it has free is planned for.
         part_rows : int
             In a directory, inputs are cut into parts of at most as many rows; row groups of
             Parquet files and record batches of Arrow files stay whole.

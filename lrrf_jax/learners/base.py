@@ -1,6 +1,7 @@
 """The estimator shell: check, draw a key, fit, predict, score. No algorithm lives here."""
 
 import abc
+import functools
 import inspect
 import numbers
 from typing import Any, Self
@@ -20,7 +21,9 @@ from lrrf_jax.learners._table import (
     TrainingTable,
     training_table,
 )
+from lrrf_jax.learners.on_device import Placed
 from lrrf_jax.learners.persistence.stored import StoredModel
+from lrrf_jax.learners.streaming import Seen
 
 
 class LabelRanker(Parametrised, RankingModel, StoredModel, BaseEstimator):
@@ -148,7 +151,9 @@ class LabelRanker(Parametrised, RankingModel, StoredModel, BaseEstimator):
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
         self._forget_derived()
-        self._compiled_sizes: dict[tuple[str, int], set[int]] = {}  # predict adds no attribute
+        # Nothing is on a device yet; predict adds no attribute.
+        self._seen_sizes: dict[tuple[bool, int], Seen] = {}
+        self._placed = Placed(functools.partial(self._arrays, params, config))
 
     def __getstate__(self) -> dict[str, Any]:
         # Pickles hold NumPy arrays only: no device, no compiled program.

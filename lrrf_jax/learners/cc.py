@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from lrrf_jax._devices import on_host
 from lrrf_jax._typing import Array, NDArray
 from lrrf_jax._validation import require_choice, require_integer
 from lrrf_jax._xla import COMPILER_OPTIONS, take
@@ -180,7 +181,7 @@ def fit_cc(
 ) -> tuple[LinearParams, int, int]:
     """Fit the utilities; returns them, the number of epochs and the mistakes in the last."""
     scaling = scaling_of(table.features, table.weight, centred=fit_intercept)
-    blocks = in_blocks(table.features, table.positions, row_weights(table))
+    blocks = in_blocks(table.features, table.positions, row_weights(table), numbers=1)
     features, positions, row_weight = (block.reshape(-1, *block.shape[2:]) for block in blocks)
     columns = design(scaling, features) if fit_intercept else scaled(scaling, features)
     sign = constraints(positions, pairs=pairs)
@@ -263,16 +264,17 @@ class ConstraintClassificationLabelRanker(UtilityLabelRanker):
         require_integer(self.max_pairs, "max_pairs", 1)
 
     def _fit(self, key: Any, table: TrainingTable) -> tuple[LinearParams, PlainConfig]:
-        params, self.n_iter_, self.n_mistakes_ = fit_cc(
-            key,
-            table,
-            epochs=int(self.epochs),
-            alpha=int(self.alpha),
-            average=bool(self.average),
-            pairs=self.pairs,
-            fit_intercept=bool(self.fit_intercept),
-            max_pairs=int(self.max_pairs),
-        )
+        with on_host():  # row after row, and pair after pair
+            params, self.n_iter_, self.n_mistakes_ = fit_cc(
+                key,
+                table,
+                epochs=int(self.epochs),
+                alpha=int(self.alpha),
+                average=bool(self.average),
+                pairs=self.pairs,
+                fit_intercept=bool(self.fit_intercept),
+                max_pairs=int(self.max_pairs),
+            )
         return params, PlainConfig(table.positions.shape[1])
 
     _extra_types: ClassVar[dict[str, Any]] = {

@@ -8,9 +8,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from lrrf_jax._backend import Backend
 from lrrf_jax._typing import AnyArray, Array, NDArray
 from lrrf_jax.learners._table import TrainingTable
 from lrrf_jax.learners.base import LabelRanker
+from lrrf_jax.learners.on_device import RowFunction
 from lrrf_jax.learners.persistence.schema import Stored
 from lrrf_jax.learners.persistence.stored import PlainConfig
 from lrrf_jax.rankings.aggregation import borda
@@ -57,6 +59,13 @@ class ConsensusLabelRanker(LabelRanker):
 
     def _fit(self, key: Any, table: TrainingTable) -> tuple[ConsensusParams, PlainConfig]:
         return fit_consensus(table), PlainConfig(table.positions.shape[1])
+
+    @classmethod
+    def _arrays(cls, params: ConsensusParams, config: PlainConfig, backend: Backend) -> Any:
+        return params.mean_vote
+
+    def _row_function(self, of_ranks: bool) -> RowFunction:
+        return RowFunction.of(consensus_rows, of_ranks=of_ranks)
 
     def _ranks(self, features: NDArray) -> Any:
         return consensus_rows(self.params_.mean_vote, features, of_ranks=True)

@@ -5,6 +5,7 @@ import numbers
 
 import numpy as np
 
+from lrrf_jax._devices import on_host
 from lrrf_jax._typing import Array, NDArray
 from lrrf_jax._validation import InputError
 from lrrf_jax._xla import bucket_size
@@ -28,14 +29,15 @@ def overall_strength(table: TrainingTable) -> NDArray:  # float32 (n_labels,), s
     n_rows = len(table.positions)
     padding = bucket_size(n_rows) - n_rows
     weight = np.ones(n_rows) if table.weight is None else table.weight
-    fit = fit_groups(
-        np.pad(table.positions, ((0, padding), (0, 0)), constant_values=np.nan),
-        np.zeros(n_rows + padding, np.int32),
-        np.pad(weight, (0, padding)).astype(np.float32),
-        n_groups=1,
-        prior=_OVERALL_PRIOR,
-    )
-    return np.asarray(fit.strength[0])
+    with on_host():
+        fit = fit_groups(
+            np.pad(table.positions, ((0, padding), (0, 0)), constant_values=np.nan),
+            np.zeros(n_rows + padding, np.int32),
+            np.pad(weight, (0, padding)).astype(np.float32),
+            n_groups=1,
+            prior=_OVERALL_PRIOR,
+        )
+        return np.asarray(fit.strength[0])
 
 
 class PlackettLuceNeighborsLabelRanker(NeighborsLabelRanker):

@@ -154,7 +154,8 @@ def fit_ll(
 ) -> tuple[LinearParams, int]:
     """Fit the utilities; returns them and the number of steps."""
     scaling = scaling_of(table.features, table.weight, centred=fit_intercept)
-    blocks = in_blocks(table.features, table.positions, row_weights(table))
+    numbers = 2 * (table.features.shape[1] + table.positions.shape[1] ** 2)
+    blocks = in_blocks(table.features, table.positions, row_weights(table), numbers=numbers)
     features, positions, row_weight = blocks
     sign = pair_signs(positions)
     columns = design(scaling, features) if fit_intercept else scaled(scaling, features)

@@ -55,7 +55,7 @@ class RandomForestLabelRanker(ForestLabelRanker):
     memory_budget : int or None
         Bytes that the trees in work may take, histograms and drawn rows, besides the table; in
         the memory of the host on CPUs, of each device on accelerators. One tree is always in
-        work. None: 1 GiB, but as many trees as there are threads.
+        work. None: 1 GiB, but as many trees as there are threads; half of an accelerator's memory.
     verbose : int
         1: a progress bar on stderr.
 
@@ -231,7 +231,7 @@ class RandomForestLabelRanker(ForestLabelRanker):
         last = self._last_fit_for("neighbors", "Fit the forest in this process.")
         require_integer(k, "k", 1)
         with our_settings():
-            return views.neighbors(features, int(k), self._ready_forests().on_one(), last)
+            return views.neighbors(features, int(k), self._on_one(), last)
 
     _extra_types: ClassVar[dict[str, Any]] = {
         "aggregation": Annotated[str, OneOf(AGGREGATIONS)],

@@ -16,13 +16,13 @@ from jax import lax
 
 from lrrf_jax._typing import Array, NDArray
 from lrrf_jax._validation import require_choice, require_integer, require_number
-from lrrf_jax._xla import COMPILER_OPTIONS
+from lrrf_jax._xla import COMPILER_OPTIONS, scan
 from lrrf_jax.learners._table import TableShape, TrainingTable
-from lrrf_jax.learners.batching import map_tiles
 from lrrf_jax.learners.linear.blocks import assert_blocks, in_blocks, outer_sum, row_weights
 from lrrf_jax.learners.linear.params import LinearParams, Scaling, design, params_of, scaling_of
-from lrrf_jax.learners.linear.predict import assert_applies, linear_outputs
+from lrrf_jax.learners.linear.predict import assert_applies, linear_outputs, map_linear
 from lrrf_jax.learners.linear.ranker import LinearLabelRanker
+from lrrf_jax.learners.on_device import RowFunction
 from lrrf_jax.learners.persistence.schema import OneOf, Range
 from lrrf_jax.rankings.pairwise import n_labels_of_pairs, pair_indices, pair_signs
 from lrrf_jax.rankings.permutations import rank_scores
@@ -152,7 +152,9 @@ def _along(chosen: Array, like: Array) -> Array:
 def fit_rpc(table: TrainingTable, *, ridge: float, max_iter: int) -> LinearParams:
     """Fit the models of all pairs, as many at a time as memory is meant for."""
     scaling = scaling_of(table.features, table.weight, centred=True)
-    blocks = in_blocks(table.features, table.positions, row_weights(table))
+    n_columns, n_labels = table.features.shape[1] + 1, table.positions.shape[1]
+    numbers = n_columns**2 + 2 * n_labels**2  # products of columns, and what pairs hold
+    blocks = in_blocks(table.features, table.positions, row_weights(table), numbers=numbers)
     features, positions, weight = blocks
     sign = np.asarray(pair_signs(positions))
     n_pairs = sign.shape[-1]
@@ -191,7 +193,7 @@ def rpc_votes(params: LinearParams, features: Array, *, voting: str) -> Array:
 
     start = jnp.zeros((len(features), n_labels), jnp.float32)
     # One pair after another: the order of the sum must not depend on the number of rows.
-    votes, _ = lax.scan(add, start, (for_first, for_second, first, second))
+    votes, _ = scan(add, start, (for_first, for_second, first, second))
     return votes
 
 
@@ -212,7 +214,7 @@ def rpc_rows(
         votes = rpc_votes(params, block, voting=voting)
         return rank_scores(votes) if of_ranks else votes
 
-    return map_tiles(rows, features)
+    return map_linear(rows, features, params)
 
 
 class PairwiseComparisonLabelRanker(LinearLabelRanker):
@@ -271,6 +273,10 @@ class PairwiseComparisonLabelRanker(LinearLabelRanker):
     def _fit(self, key: Any, table: TrainingTable) -> tuple[LinearParams, RPCConfig]:
         params = fit_rpc(table, ridge=self.ridge, max_iter=self.max_iter)
         return params, RPCConfig(table.positions.shape[1], self.voting)
+
+    def _row_function(self, of_ranks: bool) -> RowFunction:
+        voting = self.config_.voting
+        return RowFunction.of(rpc_rows, marks_unknown=True, voting=voting, of_ranks=of_ranks)
 
     def _ranks(self, features: NDArray) -> Any:
         return rpc_rows(self.params_, features, voting=self.config_.voting, of_ranks=True)

@@ -8,12 +8,12 @@ Integers stay exact: int8 and int16 are summed as int32. All functions are pure 
 import functools
 
 import chex
-import jax
 import jax.numpy as jnp
 import numpy as np
 
 from lrrf_jax._jax_settings import works_with_our_settings
 from lrrf_jax._typing import AnyArray, Array, jit
+from lrrf_jax._xla import scan, worked_out
 from lrrf_jax.rankings.axes import namespace_of, with_leading_axes
 from lrrf_jax.rankings.kemeny import kemeny_exact, kemeny_local_search
 from lrrf_jax.rankings.pairwise import pair_indices, preference_matrix, summable
@@ -60,7 +60,8 @@ def copeland(
     the lower index. Costs O(n_labels^2) per row. Copeland 1951.
     """
     matrix = preference_matrix(preferences)
-    wins, total = _half_wins(matrix), jnp.sum(matrix, axis=-1, dtype=matrix.dtype)
+    total = jnp.sum(matrix, axis=-1, dtype=matrix.dtype)
+    wins, total = worked_out((_half_wins(matrix), total))
     label = jnp.arange(wins.shape[-1])
     lower_index = with_leading_axes(label[None, :] < label[:, None], matrix.ndim)
     equal_wins = wins[..., None, :] == wins[..., :, None]
@@ -153,7 +154,7 @@ def scores_in_order(
 
     first = (jnp.full_like(best_first[..., 0], jnp.inf), jnp.full_like(ordering[..., 0], -1))
     steps = (jnp.moveaxis(best_first, -1, 0), jnp.moveaxis(ordering, -1, 0))
-    placed = jnp.moveaxis(jax.lax.scan(place, first, steps)[1], 0, -1)
+    placed = jnp.moveaxis(scan(place, first, steps)[1], 0, -1)
     return take_in_order(placed, 1 + ordering)  # the inverse of an ordering is its ranking
 
 

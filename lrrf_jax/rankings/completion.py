@@ -1,10 +1,10 @@
 """Partial rankings completed around a centre."""
 
 import chex
-import jax
 import jax.numpy as jnp
 
 from lrrf_jax._typing import Array, jit
+from lrrf_jax._xla import scan
 from lrrf_jax.rankings.permutations import places, rank_scores, take_in_order
 
 # Reversals up to here, the fewest so far, the slot where they were.
@@ -59,6 +59,6 @@ def most_probable_extension(
 
     zero = jnp.zeros_like(centre)
     steps = (jnp.arange(1, n_labels + 1, dtype=jnp.int32), jnp.moveaxis(centre_at_place, -1, 0))
-    (_, _, slot), _ = jax.lax.scan(go_on, (zero, zero, zero), steps)
+    (_, _, slot), _ = scan(go_on, (zero, zero, zero), steps)
     key = jnp.where(ranked, 2 * place, 2 * slot + 1)
     return rank_scores(-(key * (n_labels + 1) + centre))

@@ -12,13 +12,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from lrrf_jax._backend import by_platform
 from lrrf_jax._typing import Array, NDArray, jit
 from lrrf_jax.rankings.axes import with_leading_axes
+from lrrf_jax.rankings.kemeny_wide import WRITTEN_OUT_LABELS, exact_wide, search_wide
 from lrrf_jax.rankings.pairwise import antisymmetric, summable
 from lrrf_jax.rankings.permutations import ordering_from_ranks
 
-# Rows that are worked on together: few enough for a CPU cache, enough to keep a GPU busy.
-_BLOCK_ROWS = 512
+_BLOCK_ROWS = 512  # worked on together on a CPU: few enough for its cache
+# Rows x labels x labels that are worked on together elsewhere: half a GB of preferences.
+_WIDE_CELLS = 2**27
 
 # Preferences and labels in the current order, whether the last step improved a row, steps so far.
 _SearchState = tuple[Array, Array, Array, Array]
@@ -41,7 +44,15 @@ def kemeny_exact(
     chex.assert_shape(preferences, (..., n_labels * (n_labels - 1) // 2))
     batch = preferences.shape[:-1]
     values = summable(preferences).reshape(-1, preferences.shape[-1])
-    ranks = _in_blocks(functools.partial(_exact_block, n_labels=n_labels), values)
+    exact = functools.partial(_exact_block, n_labels=n_labels)
+    wide = functools.partial(exact_wide, n_labels=n_labels)
+    ranks: Array = by_platform(
+        values,
+        cpu=functools.partial(_in_blocks, exact, _BLOCK_ROWS),
+        accelerator=functools.partial(
+            _in_blocks, wide if n_labels <= WRITTEN_OUT_LABELS else exact, _wide_rows(n_labels)
+        ),
+    )
     return ranks.reshape(*batch, n_labels)
 
 
@@ -61,24 +72,35 @@ def kemeny_local_search(
     chex.assert_shape(preferences, (*batch, n_labels * (n_labels - 1) // 2))
     values = summable(preferences).reshape(-1, preferences.shape[-1])
     ranks = start_ranks.astype(jnp.int32).reshape(-1, n_labels)
-    return _in_blocks(_search_block, values, ranks).reshape(*batch, n_labels)
+    improved: Array = by_platform(
+        values,
+        ranks,
+        cpu=functools.partial(_in_blocks, _search_block, _BLOCK_ROWS),
+        accelerator=functools.partial(_in_blocks, search_wide, _wide_rows(n_labels)),
+    )
+    return improved.reshape(*batch, n_labels)
+
+
+def _wide_rows(n_labels: int) -> int:
+    return max(1, _WIDE_CELLS // n_labels**2)
 
 
 def _in_blocks(
     rank_block: Callable[..., Array],
+    n_rows: int,
     *arrays: Array,  # (n_samples, ...)
 ) -> Array:  # int32 (n_samples, n_labels)
-    """Apply ``rank_block`` to blocks of rows, one after another."""
+    """Apply ``rank_block`` to blocks of at most so many rows, one after another."""
     n_samples = len(arrays[0])
-    if n_samples <= _BLOCK_ROWS:
+    if n_samples <= n_rows:
         return rank_block(*arrays)
-    n_blocks = -(-n_samples // _BLOCK_ROWS)
-    padding = ((0, n_blocks * _BLOCK_ROWS - n_samples), (0, 0))
+    n_blocks = -(-n_samples // n_rows)
+    padding = ((0, n_blocks * n_rows - n_samples), (0, 0))
     blocks = [
-        jnp.pad(array, padding, mode="edge").reshape(n_blocks, _BLOCK_ROWS, -1) for array in arrays
+        jnp.pad(array, padding, mode="edge").reshape(n_blocks, n_rows, -1) for array in arrays
     ]
     ranks: Array = jax.lax.map(lambda block: rank_block(*block), blocks)
-    return ranks.reshape(n_blocks * _BLOCK_ROWS, -1)[:n_samples]
+    return ranks.reshape(n_blocks * n_rows, -1)[:n_samples]
 
 
 def _exact_block(

@@ -16,8 +16,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from lrrf_jax._backend import by_platform
 from lrrf_jax._jax_settings import works_with_our_settings
+from lrrf_jax._numerics import quotient, sum_in_turn
 from lrrf_jax._typing import AnyArray, Array, jit
+from lrrf_jax._xla import worked_out
 from lrrf_jax.rankings.aggregation import borda
 from lrrf_jax.rankings.axes import namespace_of, with_leading_axes
 from lrrf_jax.rankings.completion import most_probable_extension
@@ -270,13 +273,20 @@ def fit_tables(
     chex.assert_type(positions, float)
 
     def total(values: Array) -> Array:  # (n_queries, k, ...) -> (n_queries, ...)
-        def add(i: Array, sums: Array) -> Array:
-            return sums + values[:, i]
-
-        sums: Array = jax.lax.fori_loop(1, values.shape[1], add, values[:, 0])
+        sums: Array = by_platform(
+            values, cpu=_sum_rankings, accelerator=functools.partial(sum_in_turn, axis=1)
+        )
         return sums
 
     return _fit(positions, weight, total, lambda centre: centre[:, None], unseen)
+
+
+def _sum_rankings(values: Array) -> Array:  # (n_queries, k, ...) -> (n_queries, ...)
+    def add(i: Array, sums: Array) -> Array:
+        return sums + values[:, i]
+
+    sums: Array = jax.lax.fori_loop(1, values.shape[1], add, values[:, 0])
+    return sums
 
 
 def _fit(
@@ -308,7 +318,7 @@ def _fit(
     mean_distance = total(weight * kendall_distance(completed, at)) / divisor
     n_seen = jnp.sum(seen, axis=-1) if unseen == "last" else None
     theta = fit_dispersion(mean_distance, n_labels, n_seen)
-    mean_vote = jnp.where(put_last, 0.0, votes / divisor[..., None])
+    mean_vote = jnp.where(put_last, 0.0, worked_out(quotient(votes, divisor[..., None])))
     return MallowsFit(centre, mean_vote, mean_distance, theta, ~seen)
 
 

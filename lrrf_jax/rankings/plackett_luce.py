@@ -15,8 +15,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from lrrf_jax._backend import by_platform
 from lrrf_jax._jax_settings import works_with_our_settings
+from lrrf_jax._numerics import product, quotient, sum_in_turn
 from lrrf_jax._typing import AnyArray, Array, jit
+from lrrf_jax._xla import worked_out
 from lrrf_jax.rankings.axes import namespace_of
 from lrrf_jax.rankings.permutations import places, rank_scores
 
@@ -191,7 +194,7 @@ def _fit(
         prior_strength = jnp.full(n_labels, 1 / n_labels, jnp.float32)
     chex.assert_shape(prior_strength, (n_labels,))
     more = jnp.asarray(prior.weight, jnp.float32) * n_labels
-    n_won = total(won) + more * prior_strength.astype(jnp.float32)[:, None]
+    n_won = total(won) + product(more, prior_strength.astype(jnp.float32)[:, None])
     unroll = n_labels if n_labels <= _UNROLLED else 1
 
     def over_labels(function: Callable[[Array], Array]) -> Array:
@@ -208,11 +211,13 @@ def _fit(
     def improve(strength: Array) -> Array:
         mine = jnp.where(ranked, spread(strength), 0.0)
         left = over_labels(lambda i: jnp.where(column(place, i) >= place, column(mine, i), 0.0))
-        share = jnp.where(decides, won / jnp.where(decides, left, 1.0), 0.0)
+        share = jnp.where(decides, worked_out(quotient(won, jnp.where(decides, left, 1.0))), 0.0)
         faced = over_labels(lambda i: jnp.where(column(place, i) <= place, column(share, i), 0.0))
         chances = total(jnp.where(ranked, faced, 0.0)) + more
-        new = jnp.where(chances > 0, n_won / jnp.where(chances > 0, chances, 1.0), 0.0)
-        return new / _sum_in_order(new)[None]
+        new = jnp.where(
+            chances > 0, worked_out(quotient(n_won, jnp.where(chances > 0, chances, 1.0))), 0.0
+        )
+        return worked_out(quotient(new, _sum_in_order(new)[None]))
 
     def goes_on(state: tuple[Array, Array, Array]) -> Array:
         return jnp.any(state[1])
@@ -232,5 +237,9 @@ def _fit(
 
 
 def _sum_in_order(values: Array) -> Array:  # (n, ...) -> (...), one after another
-    total: Array = lax.fori_loop(1, len(values), lambda i, sums: sums + values[i], values[0])
-    return total
+    def in_loop(values: Array) -> Array:
+        total: Array = lax.fori_loop(1, len(values), lambda i, sums: sums + values[i], values[0])
+        return total
+
+    result: Array = by_platform(values, cpu=in_loop, accelerator=sum_in_turn)
+    return result

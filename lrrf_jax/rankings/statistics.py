@@ -4,7 +4,9 @@ import chex
 import jax.numpy as jnp
 import numpy as np
 
+from lrrf_jax._numerics import quotient
 from lrrf_jax._typing import Array, NDArray, jit
+from lrrf_jax._xla import worked_out
 from lrrf_jax.rankings.axes import with_leading_axes
 from lrrf_jax.rankings.permutations import places
 
@@ -92,6 +94,5 @@ def borda_votes(
     n_places = jnp.sum(ranked, axis=-1, keepdims=True, dtype=jnp.int32).astype(jnp.float32)
     mean_place = n_before.astype(jnp.float32) + (n_level.astype(jnp.float32) + 1) / 2
     vote = n_places + 1 - mean_place
-    # The quotient is 1 for complete rankings; it is not left to a division that a GPU may round.
-    vote = jnp.where(n_places == n_labels, vote, vote * (n_labels + 1) / (n_places + 1))
+    vote = worked_out(quotient(vote * (n_labels + 1), n_places + 1))
     return jnp.where(ranked, vote, (n_labels + 1) / 2)

@@ -125,7 +125,7 @@ def candidate_bins(
     row: Array,  # int32 (n_drawn,)
     slot: Array,  # int32 (n_drawn,), the node of each
     candidates: Array,  # int32 (n_nodes, n_candidates), features that a node may split on
-) -> Callable[[Array], Array]:
+) -> Callable[[int | Array], Array]:
     """Return the function from a candidate's number to the bin of each row, int32 (n_drawn,).
 
     As many features as fit share a word: a look-up costs more than arithmetic.
@@ -139,7 +139,7 @@ def candidate_bins(
     packed = fusion_barrier(packed.T)
     words = fusion_barrier(jnp.stack([take(word, slot) for word in packed]))
 
-    def bins(k: Array) -> Array:
+    def bins(k: int | Array) -> Array:
         word = lax.dynamic_index_in_dim(words, k // per_word, keepdims=False)
         return bins_of_rows(bin_index, row, word >> bits * (k % per_word) & (2**bits - 1))
 

@@ -19,7 +19,7 @@ from lrrf_jax import _devices
 from lrrf_jax._backend import Backend, backend_of
 from lrrf_jax._jax_settings import our_settings
 from lrrf_jax._typing import AnyArray, Array, NDArray, jit
-from lrrf_jax._xla import COMPILER_OPTIONS
+from lrrf_jax._xla import COMPILER_OPTIONS, bucket_size
 from lrrf_jax.trees.criterion import HistogramCriterion
 from lrrf_jax.trees.draws import TreeKeys, drawn_capacity, keys_of_trees
 from lrrf_jax.trees.forest import Forest, grown_depth, node_levels, with_depth
@@ -27,7 +27,8 @@ from lrrf_jax.trees.grower import Trees, grow_together, grow_trees
 from lrrf_jax.trees.growth import GrowthConfig, Samples
 from lrrf_jax.trees.nodes import level_nodes
 
-_MOST_TREES_AT_ONCE = 32
+_LARGE_COPIES = 4  # of a table in memory, where steps are large
+_MOST_CELLS = 2**31
 
 
 class Grown(NamedTuple):
@@ -55,7 +56,7 @@ def grow_blocks(
     """
     devices = _devices.growing_devices()
     backend = backend_of(devices)
-    config = dataclasses.replace(config, short_sums=config.short_sums and backend.short_sums)
+    config = suited_to(backend, config)
     enough = -(-len(trees) // len(devices))
     size = trees_at_once or _trees_at_once(samples, config, enough, backend)
     blocks = []
@@ -142,11 +143,28 @@ def _without_padding(
     return as_deep_as_grown(join_grown(*parts))
 
 
+def suited_to(backend: Backend, config: GrowthConfig) -> GrowthConfig:
+    """Let trees grow as the backend wants it, to the same bytes."""
+    tables = config.histogram_bytes
+    if backend.large_steps:
+        # Of the memory, a quarter for what is copied a few times; cells are numbered by 32 bits.
+        tables = min(tables // _LARGE_COPIES, 4 * (_MOST_CELLS - 1))
+    return dataclasses.replace(
+        config,
+        large_steps=backend.large_steps,
+        short_sums=config.short_sums and backend.short_sums,
+        search_bytes=backend.search_bytes,
+        histogram_bytes=tables,
+    )
+
+
 def _tree_bytes(samples: Samples, config: GrowthConfig) -> int:
     """Estimate the memory for a tree in work: its tables, and what goes with each row.
 
     Within a factor of two of what XLA:CPU reports of programs for 20,000 rows and more.
     """
+    if config.large_steps:
+        return _large_tree_bytes(samples, config)
     n_drawn = drawn_capacity(samples.weight.shape[0], config.bootstrap)
     n_columns: int = math.prod(samples.stat.shape[1:]) + samples.leaf_stat.shape[1]
     if config.criterion.searches_sorted:
@@ -165,10 +183,44 @@ def _tree_bytes(samples: Samples, config: GrowthConfig) -> int:
     return tables + n_drawn * (64 + 8 * n_columns)
 
 
+def _large_tree_bytes(samples: Samples, config: GrowthConfig) -> int:
+    """Estimate the same where steps are large, as XLA plans for an H200: within a factor of 2."""
+    n_drawn = drawn_capacity(samples.weight.shape[0], config.bootstrap)
+    n_stats: int = math.prod(samples.stat.shape[1:])
+    n_leaf_stats: int = samples.leaf_stat.shape[1]
+    of_nodes: int = 2**config.max_depth * 8 * (config.n_candidates + n_leaf_stats)
+    of_row = 96 + 8 * (n_stats + n_leaf_stats)
+    if config.criterion.searches_sorted:
+        return of_nodes + n_drawn * (of_row + 24 * n_stats)
+    criterion = cast(HistogramCriterion, config.criterion)
+    ((n_nodes, n_bins),) = level_nodes(config, samples.weight.shape[0], n_drawn)
+    n_lanes = n_nodes * config.n_candidates
+    tables = min(4 * criterion.n_stats * n_lanes * n_bins, config.histogram_bytes)
+    if config.splitter == "frequency":
+        tables += 4 * config.n_bins * n_lanes  # samples by bin
+    return of_nodes + n_drawn * of_row + (_LARGE_COPIES - 1) * tables
+
+
+def _numbered_trees(samples: Samples, config: GrowthConfig) -> int:
+    """Trees whose samples, candidates and lanes 32 bits can number."""
+    n_rows: int = samples.weight.shape[0]
+    largest = [n_rows * (1 if config.splitter == "best" else config.n_candidates)]
+    if config.splitter == "frequency":
+        ((n_nodes, _),) = level_nodes(config, n_rows, n_rows)
+        largest.append(n_nodes * config.n_candidates * config.n_bins)
+    return (_MOST_CELLS - 1) // max(largest)
+
+
 def _trees_at_once(samples: Samples, config: GrowthConfig, n_trees: int, backend: Backend) -> int:
     n_drawn = drawn_capacity(samples.weight.shape[0], config.bootstrap)
-    room = config.histogram_bytes // _tree_bytes(samples, config)
-    limit = max(1, min(_MOST_TREES_AT_ONCE, room))
+    memory = config.histogram_bytes * (_LARGE_COPIES if config.large_steps else 1)
+    room = memory // _tree_bytes(samples, config)
+    if config.large_steps:
+        room = min(room, _numbered_trees(samples, config))
+    limit = max(1, min(backend.grown_trees, room))
+    if config.large_steps:  # blocks of one size, and forests of nearly as many trees alike
+        share = -(-n_trees // -(-n_trees // limit))
+        return min(limit, bucket_size(share, per_octave=4, least=1))
     if backend.grown_rows is not None:
         limit = min(limit, max(1, backend.grown_rows // n_drawn))
     # A power of two, so that forests of other sizes share the program; surplus ones stay empty.

@@ -22,7 +22,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from lrrf_jax._numerics import product, sum_terms, xlog2x
+from lrrf_jax._backend import by_platform
+from lrrf_jax._numerics import product, quotient, sum_terms, xlog2x
 from lrrf_jax._typing import Array, NDArray
 from lrrf_jax._xla import add_at, take
 from lrrf_jax.trees.growth import Drawn, Level, Nodes, Samples
@@ -155,11 +156,37 @@ class ClassEntropy(HistogramCriterion):
             label = self._class_in_stage(drawn.row, take(stage, drawn.at), samples)
             return *count_classes(label), stage, label
 
-        state = count, pure, places.stage, drawn.label
-        count, pure, stage, label = lax.while_loop(
-            lambda state: moving(state[1], state[2]).any(), step, state
-        )
+        def move_in_turns() -> tuple[Array, Array, Array, Array]:
+            state = count, pure, places.stage, drawn.label
+            return lax.while_loop(lambda state: moving(state[1], state[2]).any(), step, state)
+
+        def move_at_once() -> tuple[Array, Array, Array, Array]:
+            moves = moving(pure, places.stage)
+            stop = self._stop_of(places.stage, moves, drawn, samples)
+            stage = jnp.where(moves, jnp.minimum(stop, self.n_stages - 1), places.stage)
+            label = self._class_in_stage(drawn.row, take(stage, drawn.at), samples)
+            return count, pure & ~(moves & (stop < self.n_stages)), stage, label
+
+        # The first needs few looks at the samples, but a host that says when to stop.
+        count, pure, stage, label = by_platform(cpu=move_in_turns, accelerator=move_at_once)
         return count, pure, places._replace(stage=stage), drawn._replace(label=label)
+
+    def _stop_of(self, stage: Array, moves: Array, drawn: Drawn, samples: Samples) -> Array:
+        """Find the next stage in which the samples of each place differ; ``n_stages``: in none.
+
+        Only of those places that move on, bool (n_places,).
+        """
+        n_places, stages = len(stage), jnp.arange(self.n_stages, dtype=jnp.int32)
+        label = take(samples.stat, drawn.row)[:, : self.n_stages]
+        known = (label >= 0) & (take(samples.weight, drawn.row) > 0)[:, None]
+        place = jnp.where((drawn.copies > 0) & take(moves, drawn.at), drawn.at, n_places)
+        # One of the classes in each stage, from which another has to differ.
+        one = jnp.full((n_places, self.n_stages), -1, jnp.int32)
+        one = one.at[place].max(jnp.where(known, label, -1), mode="drop")
+        differs = known & (label != take(one, drawn.at))
+        differs &= stages > take(stage, drawn.at)[:, None]
+        stop = jnp.where(differs, stages, self.n_stages).min(1)
+        return jnp.full(n_places, self.n_stages, jnp.int32).at[place].min(stop, mode="drop")
 
     def statistics(self, drawn: Drawn, samples: Samples) -> list[Statistic]:
         """Weight in the component of the class; the number in the last one, where it is kept."""
@@ -233,8 +260,9 @@ def split_groups(
     """Give the groups that hold samples numbers, without gaps, in the order of their keys."""
     n_drawn = len(key)
     size = 2 * n_drawn
-    used = jnp.zeros(size, bool).at[jnp.where(present, key, size)].set(True, mode="drop")
-    number = jnp.cumsum(used.astype(jnp.int32)) - 1
+    # Words, for GPUs write single bytes by compare-and-swap.
+    used = jnp.zeros(size, jnp.int32).at[jnp.where(present, key, size)].set(1, mode="drop")
+    number = jnp.cumsum(used) - 1
     return jnp.where(present, number.at[key].get(mode="clip"), n_drawn)
 
 
@@ -281,6 +309,13 @@ class VectorCriterion(HistogramCriterion):
     def _agree(self, drawn: Drawn, samples: Samples, n_places: int) -> Array:
         place = jnp.where(drawn.copies > 0, drawn.at, n_places)
         stat = samples.stat[drawn.row]
+        agree: Array = by_platform(
+            cpu=lambda: self._agree_in_bits(place, stat, drawn.at, n_places),
+            accelerator=lambda: self._agree_in_words(place, stat, drawn.at, n_places),
+        )
+        return agree
+
+    def _agree_in_bits(self, place: Array, stat: Array, at: Array, n_places: int) -> Array:
         if self.n_signs:
             signs = stat[:, : self.n_signs]
             both = [
@@ -291,8 +326,22 @@ class VectorCriterion(HistogramCriterion):
         # Compare every sample with one of its node.
         position = jnp.arange(len(place), dtype=jnp.int32)
         example = jnp.zeros(n_places, jnp.int32).at[place].max(position, mode="drop")
-        differs = (stat != stat[take(example, drawn.at)]).any(1)
+        differs = (stat != stat[take(example, at)]).any(1)
         return ~jnp.zeros(n_places, bool).at[place].max(differs, mode="drop")
+
+    def _agree_in_words(self, place: Array, stat: Array, at: Array, n_places: int) -> Array:
+        """Do the same without writing bytes, which accelerators do in loops."""
+        if self.n_signs and self.masked:
+            signs = stat[:, : self.n_signs]
+            most = jnp.full((n_places, self.n_signs), -1, jnp.int32)
+            most = most.at[place].max(signs, mode="drop")
+            differs = ((take(most, at) > 0) & (signs < 0)).any(1)
+        else:  # signs differ where they are not the same, for none of them is 0
+            position = jnp.arange(len(place), dtype=jnp.int32)
+            example = jnp.zeros(n_places, jnp.int32).at[place].max(position, mode="drop")
+            differs = (stat != stat[take(example, at)]).any(1)
+        nothing = jnp.zeros(n_places, jnp.int32)
+        return nothing.at[place].max(differs.astype(jnp.int32), mode="drop") == 0
 
     def statistics(self, drawn: Drawn, samples: Samples) -> list[Statistic]:
         """Weighted columns, then weight and number where they are kept."""
@@ -320,7 +369,7 @@ class VectorCriterion(HistogramCriterion):
         if not self.separate_count:
             return 1.0
         count = jnp.maximum(self.count(sums), 1).astype(jnp.float32)
-        return self.weight(sums).astype(jnp.float32) / count
+        return quotient(self.weight(sums).astype(jnp.float32), count)
 
     def fits_16_bits(self, stat: NDArray, n_samples: int) -> bool:
         """Whether there are few samples for the largest component."""
@@ -364,10 +413,10 @@ class Variance(VectorCriterion):
             value = self.at(sums, k).astype(jnp.float32)
             if self.masked:
                 observed = jnp.maximum(self.at(sums, self.n_values + k), 1).astype(jnp.float32)
-                return product(value, value / observed)
+                return product(value, quotient(value, observed))
             return product(value, value)
 
         total = sum_terms(self.n_values, term, (*sums.shape[:-2], sums.shape[-1]))
         if self.masked:
             return total
-        return total / jnp.maximum(self.weight(sums), 1).astype(jnp.float32)
+        return quotient(total, jnp.maximum(self.weight(sums), 1).astype(jnp.float32))

@@ -13,9 +13,11 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jax import lax
 
-from lrrf_jax._numerics import log2_of, product, running_sum
+from lrrf_jax._backend import by_platform
+from lrrf_jax._numerics import log2_of, multiply_add, product, quotient, running_sum, sum_terms
 from lrrf_jax._typing import Array
 from lrrf_jax._xla import add_at, fusion_barrier, take
+from lrrf_jax.trees.cell_search import SlotCells
 from lrrf_jax.trees.criterion import SparseClassEntropy
 from lrrf_jax.trees.growth import Level
 from lrrf_jax.trees.sorted_search import Runs, Side, Sides
@@ -71,14 +73,17 @@ class SimilarityEntropy(SparseClassEntropy):
             kinds.append(jnp.abs(kinds[0]))
         return sum_signs(jnp.stack(kinds), slot, _first_of_groups(group, weight), weight, n_slots)
 
-    def weigh(self, prepared: Signs, runs: Runs, sides: Sides) -> Sides:
+    def weigh(self, prepared: Signs, runs: Runs | SlotCells, sides: Sides) -> Sides:
         """Multiply the entropy of each side by minus the logarithm of how alike it is."""
-        n_slots = len(sides.whole.weight)
-        cells, cell = cells_along(runs, n_slots)
-        there = [
-            jnp.stack([take(kind, cell) for kind in side])
-            for side in agreements(prepared, cells, sides.is_first, sides.is_last)
-        ]
+        n_slots, marks = len(sides.whole.weight), (sides.is_first, sides.is_last, prepared.weight)
+        if isinstance(runs, SlotCells):
+            there = list(agreements_at_once(prepared, runs, marks))
+        else:
+            cells, cell = cells_along(runs, n_slots)
+            there = [
+                jnp.stack([take(kind, cell) for kind in side])
+                for side in agreements(prepared, cells, sides.is_first, sides.is_last)
+            ]
         there.append(prepared.whole[:, :n_slots])
         low, high, whole = (
             self._weigh_side(side, kinds) for side, kinds in zip(sides[:3], there, strict=True)
@@ -88,7 +93,7 @@ class SimilarityEntropy(SparseClassEntropy):
     def _weigh_side(self, side: Side, kinds: Array) -> Side:
         everything = product(side.n_classes.astype(jnp.float32), side.weight.astype(jnp.float32))
         compared = kinds[1] if self.masked else everything * self.n_signs
-        alike = jnp.clip((1 + kinds[0] / jnp.maximum(compared, 1.0)) / 2, 0.0, 1.0)
+        alike = jnp.clip((1 + quotient(kinds[0], jnp.maximum(compared, 1.0))) / 2, 0.0, 1.0)
         # Both logarithms natural, as in the source.
         log = log2_of(jnp.maximum(alike, 1e-10))
         return side._replace(score=product(side.score, -_LN2 * _LN2 * log))
@@ -98,11 +103,12 @@ class SimilarityEntropy(SparseClassEntropy):
         number = jnp.maximum(whole.n_samples.astype(jnp.float32), 1.0)
 
         def times_classes(side: Side) -> Array:
-            entropy = -side.score / jnp.maximum(side.weight.astype(jnp.float32), 1.0)
+            entropy = quotient(-side.score, jnp.maximum(side.weight.astype(jnp.float32), 1.0))
             return product(side.n_classes.astype(jnp.float32), entropy)
 
-        gain = (low.score + high.score - whole.score) / jnp.maximum(
-            whole.weight.astype(jnp.float32), 1.0
+        gain = quotient(
+            low.score + high.score - whole.score,
+            jnp.maximum(whole.weight.astype(jnp.float32), 1.0),
         )
         tabled = jnp.asarray([0.0] + [math.log(3.0**k - 2) for k in range(1, _TABLED_CLASSES)])
         choices = jnp.where(
@@ -111,8 +117,8 @@ class SimilarityEntropy(SparseClassEntropy):
             whole.n_classes.astype(jnp.float32) * math.log(3.0),
         )
         delta = choices - (times_classes(whole) - times_classes(low) - times_classes(high))
-        cost = _LN2 * log2_of(jnp.maximum(number - 1, 1.0))
-        return gain > (cost + delta) / number
+        cost = multiply_add(jnp.float32(_LN2), log2_of(jnp.maximum(number - 1, 1.0)), delta)
+        return gain > quotient(cost, number)
 
 
 def _first_of_groups(group: Array, weight: Array) -> Array:  # int32 (n_drawn,), 0 or 1
@@ -143,7 +149,13 @@ def sum_signs(
     products = product(of_classes.astype(jnp.float32), of_samples.astype(jnp.float32))
     columns = fusion_barrier(products.swapaxes(1, 2))
     nothing = jnp.zeros(n_slots + 1, jnp.float32)
-    whole = lax.map(lambda columns_of_kind: _add_columns(columns_of_kind, nothing), columns)
+    whole: Array = by_platform(
+        columns,
+        cpu=lambda columns: lax.map(lambda of_kind: _add_columns(of_kind, nothing), columns),
+        accelerator=lambda columns: sum_terms(
+            columns.shape[1], lambda k: columns[:, k], (len(columns), n_slots + 1)
+        ),
+    )
     return Signs(signs, of_classes, of_samples, whole, weight)
 
 
@@ -228,3 +240,26 @@ def agreements(
 
     low, high = lax.map(compare, (signs.of_sample, signs.of_classes, signs.of_samples))
     return low, high
+
+
+def agreements_at_once(
+    signs: Signs,
+    cells: SlotCells,
+    marks: tuple[Array, Array, Array],  # int32 (n_drawn,) each: first, last of a class, weight
+) -> tuple[Array, Array]:  # float32 (n_kinds, n_cells) each
+    """Compare classes and samples up to and with each cell, and after it; without loops."""
+    found: tuple[list[Array], list[Array]] = [], []
+    for rows, classes, samples in zip(*signs[:3], strict=True):
+        low, before, low_samples = (cells.running(rows * mark[:, None])[0] for mark in marks)
+        high, high_samples = classes.T[:, cells.slot] - before, samples.T[:, cells.slot]
+        sides = (low, low_samples), (high, high_samples - low_samples)
+        for totals, (a, b) in zip(found, sides, strict=True):
+            totals.append(_add_products(*fusion_barrier(a, b)))
+    return jnp.stack(found[0]), jnp.stack(found[1])
+
+
+def _add_products(a: Array, b: Array) -> Array:  # int32 (n_signs, n_cells); float32 (n_cells,)
+    def term(k: int | Array) -> Array:
+        return product(a[k].astype(jnp.float32), b[k].astype(jnp.float32))
+
+    return sum_terms(len(a), term, a.shape[1:])

@@ -18,6 +18,7 @@ from jax import lax
 from lrrf_jax._typing import AnyArray, Array, jit
 from lrrf_jax._xla import COMPILER_OPTIONS, fusion_barrier, take
 from lrrf_jax.trees.binning import bins_of_rows, candidate_bins
+from lrrf_jax.trees.cell_search import search_cells
 from lrrf_jax.trees.draws import TreeKeys, draw_candidates, draw_samples
 from lrrf_jax.trees.growth import (
     Candidates,
@@ -127,8 +128,11 @@ def grow_splits(
     candidates = jax.tree.map(
         lambda field: field.reshape(n_trees * n_nodes, *field.shape[2:]), candidates
     )
-    order = sort_samples(samples, roots.row, config) if criterion.searches_sorted else None
-    search = search_sorted if criterion.searches_sorted else search_histograms
+    order, search = None, search_histograms
+    if criterion.searches_sorted and config.large_steps:
+        search = search_cells
+    elif criterion.searches_sorted:
+        order, search = sort_samples(samples, roots.row, config), search_sorted
 
     def grow_level(state: _State) -> _State:
         nodes, drawn = open_slots(state.places, state.drawn, samples, config, plan)
@@ -153,7 +157,9 @@ def grow_splits(
             drawn=drawn._replace(at=2 * drawn.at + right, label=label),
             places=_children(nodes, split, plan),
             splits=jax.tree.map(
-                lambda whole, part: whole.at[written].set(part, mode="drop"), state.splits, found
+                lambda whole, part: whole.at[written].set(part.astype(whole.dtype), mode="drop"),
+                state.splits,
+                found,
             ),
             scratch=scratch,
         )
@@ -164,7 +170,8 @@ def grow_splits(
     )
     # Where growth ended early, the rest of every path goes right.
     rest = depth - state.depth
-    splits = jax.tree.map(lambda field: field.reshape(n_trees, n_nodes), state.splits)
+    splits = state.splits._replace(missing_left=state.splits.missing_left > 0)
+    splits = jax.tree.map(lambda field: field.reshape(n_trees, n_nodes), splits)
     return splits, ((state.node + 1) << rest) - 1
 
 
@@ -180,7 +187,8 @@ def _first_state(roots: Drawn, config: GrowthConfig, plan: Plan) -> _State:
         splits=Splits(
             feature=jnp.zeros(n_nodes, jnp.int32),
             edge=jnp.full(n_nodes, config.n_bins - 1, jnp.int32),
-            missing_left=jnp.zeros(n_nodes, bool),
+            # A word each, for GPUs write single bytes by compare-and-swap.
+            missing_left=jnp.zeros(n_nodes, jnp.int32),
             gain=jnp.zeros(n_nodes, jnp.float32),
         ),
         scratch=plan.scratch,

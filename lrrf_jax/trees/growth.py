@@ -38,6 +38,7 @@ class GrowthConfig:
     histogram_bytes: int = 512 * 2**20  # larger tables are summed in several passes
     search_bytes: int = 2**17  # searched at a time: what stays in a core's cache
     compacts_bins: bool = True  # for nodes of few rows, where the criterion sums vectors
+    large_steps: bool = False  # few large kernels, and none that the host must be asked about
 
 
 class Samples(NamedTuple):
@@ -57,7 +58,7 @@ class Candidates(NamedTuple):
     feature: Array  # int32 (n_nodes, n_candidates)
     uniform: Array | None  # float32 (n_nodes, n_candidates), for random thresholds
 
-    def of(self, k: Array) -> "Candidates":
+    def of(self, k: int | Array) -> "Candidates":
         """Take the k-th of each node; fields (n_nodes,)."""
         own: Candidates = jax.tree.map(
             lambda field: lax.dynamic_index_in_dim(field, k, axis=1, keepdims=False), self
@@ -99,7 +100,9 @@ class Level(NamedTuple):
     drawn: Drawn  # in slots
     exists: Array  # bool (n_slots,), slots that hold a node
     candidates: Candidates  # of each slot
-    bins: Callable[[Array], Array]  # number of a candidate -> bin of each sample, int32 (n_drawn,)
+    bins: Callable[
+        [int | Array], Array
+    ]  # number of a candidate -> bin of each sample, int32 (n_drawn,)
     order: "FeatureOrder | None"  # where the search runs along sorted samples
     scratch: Scratch
 

@@ -25,7 +25,9 @@ from lrrf_jax._typing import Array
 from lrrf_jax._xla import add_at, fusion_barrier, take
 from lrrf_jax.trees.criterion import Statistic
 
-Bins = Callable[[Array], Array]  # number of a candidate -> bin of each sample, int32 (n_drawn,)
+# Number of a candidate -> bin of each sample, int32 (n_drawn,).
+Bins = Callable[[int | Array], Array]
+_UNROLLED_CANDIDATES = 32
 
 
 class Layout(NamedTuple):
@@ -80,8 +82,13 @@ def _first_cell(slot: Array, layout: Layout) -> Array:
     return block * (layout.n_bins * layout.bin_size) + node * layout.n_candidates
 
 
-def clear_blocks(table: Array, n_blocks: Array, layout: Layout) -> Array:
-    """Set the first blocks of a table to 0: at upper levels far less work than for all."""
+def clear_blocks(table: Array, n_blocks: Array | None, layout: Layout) -> Array:
+    """Set the first blocks of a table to 0: at upper levels far less work than for all.
+
+    None: make a table of zeros instead.
+    """
+    if n_blocks is None:
+        return jnp.zeros(layout.size, layout.dtype)
     nothing = jnp.zeros(layout.block_size, layout.dtype)
 
     def clear(block: Array, table: Array) -> Array:
@@ -97,8 +104,13 @@ def sum_samples(
     bins: Bins,
     slot: Array,  # int32 (n_drawn,)
     statistics: list[Statistic],
+    *,
+    unrolled: bool = False,
 ) -> Array:
-    """Sum samples by cell: one update per sample and candidate, of a number or a row."""
+    """Sum samples by cell: one update per sample and candidate, of a number or a row.
+
+    ``unrolled``: where there are few candidates, without a loop over them.
+    """
     cells = table.reshape(-1, layout.n_stats) if layout.rows else table
     for component, value in statistics:
         first = _first_cell(slot, layout)
@@ -106,10 +118,14 @@ def sum_samples(
             first = first + component * layout.n_lanes
         first, value = fusion_barrier(first, value.astype(layout.dtype))
 
-        def add(k: Array, cells: Array, first: Array = first, value: Array = value) -> Array:
+        def add(k: int | Array, cells: Array, first: Array = first, value: Array = value) -> Array:
             return add_at(cells, bins(k) * layout.bin_size + (first + k), value)
 
-        cells = lax.fori_loop(jnp.int32(0), jnp.int32(layout.n_candidates), add, cells)
+        if unrolled and layout.n_candidates <= _UNROLLED_CANDIDATES:
+            for k in range(layout.n_candidates):
+                cells = add(k, cells)
+        else:
+            cells = lax.fori_loop(jnp.int32(0), jnp.int32(layout.n_candidates), add, cells)
     return cells.reshape(-1)
 
 
@@ -148,7 +164,7 @@ def rank_lookup(
     """Return the function from a candidate's number to the rank of each sample's bin."""
     first = fusion_barrier(_first_cell(slot, layout))
 
-    def ranks_of_candidate(k: Array) -> Array:
+    def ranks_of_candidate(k: int | Array) -> Array:
         return take(table, bins(k) * layout.n_lanes + (first + k)).astype(jnp.int32)
 
     return ranks_of_candidate

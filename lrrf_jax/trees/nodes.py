@@ -31,6 +31,7 @@ class SlotKind(NamedTuple):
     layout: Layout  # of one pass
     ranks: Layout | None = None  # of the ranks of bins, where the layout has fewer
     most_rows: int = 0  # maximum for a node, where the layout has fewer bins
+    at_once: bool = False  # all slots in one step, whether in use or not: without loops
 
 
 class Plan(NamedTuple):
@@ -43,7 +44,7 @@ class Plan(NamedTuple):
     @property
     def scratch(self) -> Scratch:
         """Room for the tables of any kind."""
-        size = max((kind.layout.size for kind in self.kinds), default=0)
+        size = max((kind.layout.size for kind in self.kinds if not kind.at_once), default=0)
         dtype = self.kinds[0].layout.dtype if self.kinds else jnp.int32
         n_ranks = max((kind.ranks.size for kind in self.kinds if kind.ranks), default=0)
         return Scratch(jnp.zeros(size, dtype), jnp.zeros(n_ranks, jnp.uint8))
@@ -71,7 +72,7 @@ def level_nodes(config: GrowthConfig, n_samples: int, n_drawn: int) -> list[tupl
     """Return the maximum of nodes per level of a tree that may be split, and the bins of each.
 
     Where nodes of few rows can be many, and a quarter of the bins is enough for them, they come
-    apart, after the others.
+    apart, after the others; not on accelerators, which add bytes in loops.
     """
     deepest = 2 ** (config.max_depth - 1)
     n_nodes = min(deepest, max(1, n_samples // max(2, config.min_samples_split)))
@@ -81,6 +82,7 @@ def level_nodes(config: GrowthConfig, n_samples: int, n_drawn: int) -> list[tupl
     few = _most_rows(config, compact)
     if (
         not (config.compacts_bins and config.criterion.adds_vectors)
+        or config.large_steps
         or compact < _MIN_COMPACT_BINS
         or few < config.min_samples_split
         or n_drawn >= deepest * few
@@ -114,7 +116,8 @@ def _slot_kind(config: GrowthConfig, first: int, n_slots: int, n_bins: int) -> S
     layout = Layout(*sizes, dtype, rows)
     n_slots = n_passes * pass_blocks * block_nodes
     if not compact:
-        return SlotKind(first, n_slots, n_passes, layout)
+        at_once = config.large_steps and n_blocks == 1
+        return SlotKind(first, n_slots, n_passes, layout, at_once=at_once)
     ranks = rank_layout(layout, config.n_bins)
     return SlotKind(first, n_slots, n_passes, layout, ranks, _most_rows(config, n_bins))
 

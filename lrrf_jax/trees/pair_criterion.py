@@ -10,7 +10,7 @@ import itertools
 import jax.numpy as jnp
 from jax import lax
 
-from lrrf_jax._numerics import product, sum_terms
+from lrrf_jax._numerics import product, quotient, sum_terms
 from lrrf_jax._typing import Array
 from lrrf_jax.trees.criterion import VectorCriterion
 
@@ -91,7 +91,7 @@ class Disagreement(VectorCriterion):
         against = (voted - agreement).astype(jnp.float32)  # twice the contradictions
         if self.at_least_half:
             against = jnp.maximum(against, self.mean_weight(sums))
-        share = against / jnp.maximum(2 * voted.astype(jnp.float32), 1.0)
+        share = quotient(against, jnp.maximum(2 * voted.astype(jnp.float32), 1.0))
         cost = read_curve(self.curve, jnp.clip(share, 0.0, 1.0))
         return -product(weight.astype(jnp.float32), cost)
 
@@ -148,14 +148,15 @@ class MeanSimilarity(VectorCriterion):
             itself = sum_terms(self.n_pairs, seen, weight.shape)
             chances = sum_terms(self.n_pairs, both_seen, weight.shape)
         else:
-            itself = self.n_pairs * weight
+            itself = product(jnp.float32(self.n_pairs), weight)
             chances = product(itself, jnp.maximum(weight - one, 0.0))
         if self.separate_count:
             itself = product(itself, jnp.asarray(one, jnp.float32))
-        mean = (total - itself) / jnp.maximum(chances, 1.0)
+        mean = quotient(total - itself, jnp.maximum(chances, 1.0))
         return product(weight, jnp.where(chances > 0, mean, 0.0))
 
     def accepts(self, score: Array, parent_score: Array, total: Array) -> Array:
         """Whether the children of a split agree enough better than their parent did."""
         weight = jnp.maximum(self.weight(total), 1).astype(jnp.float32)
-        return self.patience * (1 + score / weight) > 1 + parent_score / weight
+        own, above = quotient(score, weight), quotient(parent_score, weight)
+        return self.patience * (1 + own) > 1 + above

@@ -80,7 +80,7 @@ def _search_kind(
         n_here = jnp.minimum(used_blocks - first_block, layout.n_blocks)
         drawn = level.drawn if single else _in_pass(level.drawn, first, layout)
         here = level._replace(drawn=drawn, scratch=found.scratch)
-        tables = _sum_pass(here, kind, n_here)
+        tables = _sum_pass(here, kind, None if kind.at_once else n_here)
 
         def search_block(block: Array, splits: Splits) -> Splits:
             start = first + block * layout.block_nodes
@@ -101,6 +101,8 @@ def _search_kind(
             )
             return splits
 
+        if kind.at_once:
+            return _Found(search_block(jnp.int32(0), found.splits), found.scratch)
         splits = lax.fori_loop(jnp.int32(0), n_here, search_block, found.splits)
         return _Found(splits, tables)
 
@@ -119,10 +121,11 @@ def _in_pass(drawn: Drawn, first_slot: Array, layout: Layout) -> Drawn:
     return drawn._replace(at=slot, weight=weight, copies=copies)
 
 
-def _sum_pass(level: Level, kind: SlotKind, n_blocks: Array) -> Scratch:
+def _sum_pass(level: Level, kind: SlotKind, n_blocks: Array | None) -> Scratch:
     """Sum the samples of a pass, which are in its slots, by bins or, if compact, their ranks."""
     drawn, bins, (sums, ranks) = level.drawn, level.bins, level.scratch
     if kind.ranks:
+        assert n_blocks is not None
         missing_rank = kind.layout.n_bins - 1 if level.config.has_missing else None
         counts = Statistic(jnp.zeros_like(drawn.at), drawn.copies > 0)
         ranks = clear_blocks(ranks, n_blocks, kind.ranks)
@@ -132,7 +135,9 @@ def _sum_pass(level: Level, kind: SlotKind, n_blocks: Array) -> Scratch:
     criterion = cast(HistogramCriterion, level.config.criterion)
     sums = clear_blocks(sums, n_blocks, kind.layout)
     statistics = criterion.statistics(drawn, level.samples)
-    return Scratch(sum_samples(sums, kind.layout, bins, drawn.at, statistics), ranks)
+    unrolled = level.config.large_steps
+    sums = sum_samples(sums, kind.layout, bins, drawn.at, statistics, unrolled=unrolled)
+    return Scratch(sums, ranks)
 
 
 def _search_block(nodes: _Block, config: GrowthConfig) -> Splits:

@@ -7,10 +7,12 @@ classes of ``f(count)``, and 1 to the number of distinct classes where ``c`` is 
 
 Sorting is slow on XLA:CPU, fastest for single words. So samples are ranked by each feature
 once per tree, and a level sorts words of a node and a rank. Sums are of integers, so neither the
-order of equal samples nor the device can change them.
+order of equal samples nor the device can change them. :mod:`lrrf_jax.trees.cell_search` does the
+same in another way.
 """
 
-from typing import Any, NamedTuple, cast
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol, cast
 
 import jax
 import jax.numpy as jnp
@@ -45,7 +47,7 @@ def sort_samples(samples: Samples, row: Array, config: GrowthConfig) -> FeatureO
 
     def sort_feature(feature: Array) -> tuple[Array, Array]:
         bin_ = bins_of_rows(samples.bin_index, row, feature)
-        sides = [_bin_on_side(bin_, side, config) for side in range(1 + config.has_missing)]
+        sides = [bin_on_side(bin_, side, config) for side in range(1 + config.has_missing)]
         orders = [_sort_pairs(side, position, config.n_bins, n_drawn)[1] for side in sides]
         places = [jnp.zeros_like(position).at[order].set(position) for order in orders]
         return jnp.stack(places), jnp.stack(orders)
@@ -56,7 +58,7 @@ def sort_samples(samples: Samples, row: Array, config: GrowthConfig) -> FeatureO
     return FeatureOrder(*(order.swapaxes(0, 1).reshape(n_sides, -1) for order in orders))
 
 
-def _bin_on_side(bin_: Array, side: int, config: GrowthConfig) -> Array:
+def bin_on_side(bin_: Array, side: int, config: GrowthConfig) -> Array:
     """Bins with the missing ones, which have the last, first on side 1."""
     return bin_ if side == 0 else (bin_ + 1) % config.n_bins
 
@@ -70,6 +72,13 @@ def _sort_pairs(major: Array, minor: Array, n_major: int, n_minor: int) -> tuple
     return (key // n_minor).astype(jnp.int32), (key % n_minor).astype(jnp.int32)
 
 
+class Places(Protocol):
+    """What a threshold may come after: samples in the order of their bins, or cells of them."""
+
+    def sums(self, values: list[Array]) -> list[tuple[Array, Array, Array]]:
+        """Sum values of samples: up to and with each place, of its whole slot, and by slot."""
+
+
 class Runs(NamedTuple):
     """Samples sorted by the bins of a candidate, slot after slot."""
 
@@ -79,11 +88,14 @@ class Runs(NamedTuple):
     start: Array  # int32 (n_slots + 1,), place of the first sample of each slot
     end: Array  # int32 (n_slots + 1,)
 
-    def sums(self, values: Array) -> tuple[Array, Array, Array]:
+    def sums(self, values: list[Array]) -> list[tuple[Array, Array, Array]]:
         """Sum int32 (n_drawn,) values of samples along each slot.
 
         Returns the sums up to and with each place, and of the whole slot, there and by slot.
         """
+        return [self._sum(column) for column in values]
+
+    def _sum(self, values: Array) -> tuple[Array, Array, Array]:
         running = running_sum(take(values, self.sample))
         running = jnp.pad(fusion_barrier(running), (1, 0))
         before = take(running, self.start)
@@ -103,16 +115,16 @@ class Side(NamedTuple):
 
 
 class Sides(NamedTuple):
-    """Both sides of the threshold after each place of some runs, and their nodes."""
+    """Both sides of the threshold after each place, and their nodes."""
 
-    low: Side  # fields (n_drawn,)
-    high: Side  # fields (n_drawn,)
+    low: Side  # fields (n_places,)
+    high: Side  # fields (n_places,)
     whole: Side  # fields (n_slots,)
     is_first: Array  # int32 (n_drawn,), marks the first sample of a class in its slot
     is_last: Array  # int32 (n_drawn,)
 
 
-class _Search(NamedTuple):
+class Search(NamedTuple):
     """What the search of every candidate and side starts from."""
 
     level: Level
@@ -122,11 +134,15 @@ class _Search(NamedTuple):
     prepared: Any  # of the criterion
 
 
-class _Found(NamedTuple):
+class Found(NamedTuple):
     """The best split of one candidate feature of each slot."""
 
     split: Split  # fields (n_slots,)
     parent_score: Array  # float32 (n_slots,)
+
+
+# Search, side, bins (n_drawn,), features (n_slots,), and the only threshold of each, if any.
+SearchSide = Callable[[Search, int, Array, Array, Array | None], Found]
 
 
 def search_sorted(level: Level) -> tuple[Splits, Scratch]:
@@ -136,15 +152,20 @@ def search_sorted(level: Level) -> tuple[Splits, Scratch]:
 
     Costs two sorts of words and a few passes per candidate, and what the criterion adds.
     """
+    return search_candidates(level, _search_side)
+
+
+def search_candidates(level: Level, search_side: SearchSide) -> tuple[Splits, Scratch]:
+    """Search the candidates of all slots, one after another, and missing values on both sides."""
     config, candidates = level.config, level.candidates
     assert config.splitter in ("best", "random")
     n_slots, n_candidates = candidates.feature.shape
     slot = jnp.where(level.drawn.copies > 0, level.drawn.at, n_slots)
     group = jnp.where(slot < n_slots, level.drawn.label, len(slot))
     criterion = cast(SparseClassEntropy, config.criterion)
-    search = _Search(level, slot, group, criterion, criterion.prepare(level, slot, group))
+    search = Search(level, slot, group, criterion, criterion.prepare(level, slot, group))
 
-    def search_candidate(_: None, k: Array) -> tuple[None, _Found]:
+    def search_candidate(_: None, k: Array) -> tuple[None, Found]:
         bin_, own = level.bins(k), candidates.of(k)
         edge = None
         if own.uniform is not None:
@@ -152,10 +173,10 @@ def search_sorted(level: Level) -> tuple[Splits, Scratch]:
             ends = parting_range(bin_, slot, slot < n_slots, n_slots + 1, config)
             first, last = (end[:-1] for end in ends)
             edge = edge_at_share(first, last, own.feature, level.samples.thresholds, own.uniform)
-        best = _search_side(search, 0, bin_, own.feature, edge)
+        best = search_side(search, 0, bin_, own.feature, edge)
         if config.has_missing:
             # The better; on a tie the lower threshold, then "missing right".
-            other = _search_side(search, 1, bin_, own.feature, edge)
+            other = search_side(search, 1, bin_, own.feature, edge)
             left, right = best.split, other.split
             equal = left.score == right.score
             goes_left = (left.score > right.score) | (equal & (left.edge < right.edge))
@@ -170,12 +191,12 @@ def search_sorted(level: Level) -> tuple[Splits, Scratch]:
 
 
 def _search_side(
-    search: _Search,
+    search: Search,
     side: int,
     bin_: Array,  # int32 (n_drawn,)
     feature: Array,  # int32 (n_slots,)
     edge: Array | None,  # int32 (n_slots,), the only threshold to try
-) -> _Found:
+) -> Found:
     """Search with the missing values on one side: last, so left, or first, so right."""
     level, slot = search.level, search.slot
     config, order = level.config, level.order
@@ -191,10 +212,10 @@ def _search_side(
     slot_there, rank_there = _sort_pairs(slot, rank, n_slots + 1, n_drawn)
     sample = take(order.sample[side], take(feature, slot_there) * n_drawn + rank_there)
     sample = fusion_barrier(sample)
-    value = take(_bin_on_side(bin_, side, config), sample)
+    value = take(bin_on_side(bin_, side, config), sample)
     runs = Runs(sample, value, slot_there, end - sizes, end)
     met, total = _class_counts(search, order.sample[side], feature_of_sample, rank)
-    sides = _entropies(search, runs, met, total)
+    sides = entropies(search, runs, met, total)
     sides = search.criterion.weigh(search.prepared, runs, sides)
     low, high, whole = sides.low, sides.high, sides.whole
 
@@ -219,11 +240,11 @@ def _search_side(
     if edge is None:
         edge = jnp.clip(take(value, place) - side, 0, config.n_bins - 2)
     missing_left = jnp.full(n_slots, side == 0 and config.has_missing)
-    return _Found(Split(best, edge, missing_left), whole.score)
+    return Found(Split(best, edge, missing_left), whole.score)
 
 
 def _class_counts(
-    search: _Search,
+    search: Search,
     order: Array,  # int32 (n_features * n_drawn,), of the side
     feature: Array,  # int32 (n_drawn,)
     rank: Array,  # int32 (n_drawn,)
@@ -242,9 +263,9 @@ def _class_counts(
     return met, take(total, group)
 
 
-def _entropies(
-    search: _Search,
-    runs: Runs,
+def entropies(
+    search: Search,
+    places: Places,
     met: Array,  # int32 (n_drawn,), see `_class_counts`
     total: Array,  # int32 (n_drawn,)
 ) -> Sides:
@@ -261,12 +282,10 @@ def _entropies(
     is_first = ((met == 0) & (weight > 0)).astype(jnp.int32)
     is_last = ((rest == weight) & (weight > 0)).astype(jnp.int32)
     up, down, is_first, is_last = fusion_barrier(up, down, is_first, is_last)
-    low_f, _, whole_f = runs.sums(up)
-    high_f, all_f, _ = runs.sums(down)
-    low_weight, all_weight, whole_weight = runs.sums(weight)
-    low_count, all_count, whole_count = runs.sums(drawn.copies)
-    low_classes, all_classes, whole_classes = runs.sums(is_first)
-    last_seen, _, _ = runs.sums(is_last)
+    sums = places.sums([up, down, weight, drawn.copies, is_first, is_last])
+    (low_f, _, whole_f), (high_f, all_f, _), *sums = sums
+    (low_weight, all_weight, whole_weight), (low_count, all_count, whole_count), *sums = sums
+    (low_classes, all_classes, whole_classes), (last_seen, _, _) = sums
 
     def side(sum_f: Array, n_classes: Array, n_samples: Array, weight: Array) -> Side:
         score = sum_f.astype(jnp.float32) / scale - xlog2x(weight)

@@ -2,8 +2,8 @@
 
 ``x >= threshold`` goes left, so threshold ``e`` sends the bins up to ``e`` to the right. Where
 values are missing, the last bin holds them, and each threshold is tried with them on either
-side. Ties go to the first candidate, then to one threshold by a fixed rule, see ``_largest``, then
-to "missing right".
+side. Ties go to the first candidate, then to one threshold by a fixed rule, that of
+``largest_of_columns``, then to "missing right".
 """
 
 from collections.abc import Callable
@@ -12,6 +12,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from lrrf_jax._columns import largest_of_columns
 from lrrf_jax._numerics import running_sums
 from lrrf_jax._typing import Array
 from lrrf_jax._xla import fusion_barrier
@@ -34,38 +35,20 @@ def _allowed_score(right: Array, total: Array, evaluate: Evaluate, min_leaf: int
     return jnp.where((n_right >= min_leaf) & (n_left >= min_leaf), score, -jnp.inf)
 
 
-def _largest(score: Array) -> tuple[Array, Array]:  # float32, int32 (n_lanes,)
-    """Largest entry of each column, and the place of one that holds it.
-
-    By halves: XLA:CPU vectorises that, and not ``argmax`` over the first axis. Of equal entries
-    it is always the same one, the first within its pair, but of places 1 and 2 of four it is 2.
-    """
-    place = jnp.broadcast_to(jnp.arange(len(score), dtype=jnp.int32)[:, None], score.shape)
-    while len(score) > 1:
-        half = (len(score) + 1) // 2
-        first, second = score[:half], score[half:]
-        pad = half - len(second)
-        second = jnp.pad(second, ((0, pad), (0, 0)), constant_values=-jnp.inf)
-        second_wins = second > first
-        place = jnp.where(second_wins, jnp.pad(place[half:], ((0, pad), (0, 0))), place[:half])
-        score = jnp.where(second_wins, second, first)
-    return score[0], place[0]
-
-
 def _largest_of_ranks(
     score: Array,  # float32 (n_ranks, n_lanes), at most 32 ranks
     ranks: Array,  # uint8 (n_bins, n_lanes), rank of each bin
 ) -> tuple[Array, Array, Array]:  # float32, int32, int32 (n_lanes,)
     """Largest entry of each column, the bin that holds it, and its rank.
 
-    Bins of a rank tie, and the bin is the one that :func:`_largest` takes among all bins.
+    Bins of a rank tie, and the bin is the one that :func:`largest_of_columns` takes among all bins.
     """
     assert len(score) <= 32  # a bit of a word each
-    largest, _ = _largest(score)
+    largest, _ = largest_of_columns(score)
     bit = jnp.uint32(1) << jnp.arange(len(score), dtype=jnp.uint32)[:, None]
     holders = jnp.where(score == largest, bit, 0).sum(0, dtype=jnp.uint32)
     holds = (holders >> ranks.astype(jnp.uint32) & 1) > 0
-    _, edge = _largest(jnp.where(holds, jnp.float32(0), -jnp.inf))
+    _, edge = largest_of_columns(jnp.where(holds, jnp.float32(0), -jnp.inf))
     rank = jnp.take_along_axis(ranks, edge[None], axis=0)[0].astype(jnp.int32)
     return largest, edge, rank
 
@@ -83,7 +66,7 @@ def best_split(
     def largest(score: Array) -> tuple[Array, Array, Array]:
         if ranks is not None:
             return _largest_of_ranks(score, ranks[:-1] if has_missing else ranks)
-        score, edge = _largest(score)
+        score, edge = largest_of_columns(score)
         return score, edge, edge
 
     right, total = running_sums(histogram)

@@ -13,9 +13,11 @@ from typing import Any, cast
 import jax.numpy as jnp
 from jax import lax
 
-from lrrf_jax._numerics import product, running_sums
+from lrrf_jax._backend import by_platform
+from lrrf_jax._columns import least_of_columns
+from lrrf_jax._numerics import multiply_add, product, running_sums
 from lrrf_jax._typing import Array
-from lrrf_jax._xla import add_at, fusion_barrier, take
+from lrrf_jax._xla import add_at, fusion_barrier, repeat, take
 from lrrf_jax.trees.criterion import HistogramCriterion
 from lrrf_jax.trees.growth import GrowthConfig, Level
 from lrrf_jax.trees.histogram import Bins
@@ -36,6 +38,8 @@ def choose_edges(level: Level) -> Array:
     """
     config, slot, counted = level.config, level.drawn.at, _counted(level)
     n_slots, n_candidates = level.candidates.feature.shape
+    if config.large_steps:
+        return _choose_at_once(level, counted)
 
     def choose(k: Array, edges: Array) -> Array:
         value, own = fusion_barrier(level.bins(k)), level.candidates.of(k)
@@ -53,6 +57,28 @@ def choose_edges(level: Level) -> Array:
     edges: Array = jnp.zeros((config.n_cuts, n_candidates, n_slots), jnp.int32)
     edges = lax.fori_loop(jnp.int32(0), jnp.int32(n_candidates), choose, edges)
     return edges
+
+
+def _choose_at_once(level: Level, counted: Array) -> Array:
+    """Do the same for all candidates at once, in lanes ``slot * n_candidates + candidate``."""
+    config, candidates = level.config, level.candidates
+    n_slots, n_candidates = candidates.feature.shape
+    value = jnp.stack([level.bins(k) for k in range(n_candidates)], axis=1)
+    lane = level.drawn.at[:, None] * n_candidates + jnp.arange(n_candidates, dtype=jnp.int32)
+    counted = jnp.broadcast_to(counted[:, None], value.shape).reshape(-1)
+    value, lane, n_lanes = value.reshape(-1), lane.reshape(-1), n_slots * n_candidates
+    if config.splitter == "frequency":
+        occupancy = jnp.zeros(config.n_bins * n_lanes, jnp.int32)
+        occupancy = add_at(occupancy, value * n_lanes + lane, counted).reshape(-1, n_lanes)
+        chosen = [edge_at_quantile(occupancy, s, config.has_missing) for s in _shares(config)]
+    else:
+        ends = parting_range(value, lane, counted > 0, n_lanes, config)
+        uniform, feature = candidates.uniform, candidates.feature.reshape(-1)
+        shares = _shares(config) if uniform is None else [uniform.reshape(-1)]
+        thresholds = level.samples.thresholds
+        chosen = [edge_at_share(*ends, feature, thresholds, share) for share in shares]
+    rising = jnp.stack(list(itertools.accumulate(chosen, jnp.maximum)))
+    return rising.reshape(-1, n_slots, n_candidates).swapaxes(1, 2)
 
 
 def _shares(config: GrowthConfig) -> list[Any]:
@@ -115,7 +141,7 @@ def part_lookup(
     """Return the function from a candidate's number to each sample's part, int32 (n_drawn,)."""
     config = level.config
 
-    def parts_of_candidate(k: Array) -> Array:
+    def parts_of_candidate(k: int | Array) -> Array:
         value = level.bins(k)
         part = jnp.zeros_like(value)
         if config.has_missing:
@@ -148,19 +174,18 @@ def edge_at_share(
 
     # Edge where it holds, as it then does up to high; else high.
     def lowest(low: Array, high: Array, holds: Callable[[Array], Array]) -> Array:
-        def halve(_: Array, ends: tuple[Array, Array]) -> tuple[Array, Array]:
+        def halve(_: int | Array, ends: tuple[Array, Array]) -> tuple[Array, Array]:
             low, high = ends
             middle = (low + high) >> 1
             found = holds(middle)
             above = jnp.minimum(middle + 1, high)
             return jnp.where(found, low, above), jnp.where(found, middle, high)
 
-        n_steps = jnp.int32(n_edges.bit_length())
-        found: Array = lax.fori_loop(jnp.int32(0), n_steps, halve, (low, high))[1]
+        found: Array = repeat(n_edges.bit_length(), halve, (low, high))[1]
         return found
 
     low, high = (jnp.clip(edge, 0, n_edges - 1) for edge in (first, last))
-    wanted = fusion_barrier(value(low) * (1 - share) + value(high) * share)
+    wanted = fusion_barrier(_at_share(value(low), value(high), share))
     above = lowest(low, high, lambda edge: value(edge) >= wanted)
     below = jnp.maximum(above - 1, low)
     # Thresholds so near to each other that their distances are rounded to the same are as near.
@@ -168,6 +193,18 @@ def edge_at_share(
     nearest = lowest(low, below, lambda edge: jnp.abs(value(edge) - wanted) <= off)
     edge = jnp.where(jnp.abs(value(above) - wanted) < off, above, nearest)
     return jnp.where(last < first, jnp.maximum(first - 1, 0), edge)
+
+
+def _at_share(low: Array, high: Array, share: Array | float) -> Array:
+    """Go a share of the way; rounded as XLA:CPU rounds a sum of two products."""
+
+    def go(low: Array, high: Array) -> Array:
+        return multiply_add(low, 1 - share, product(high, jnp.float32(share)))
+
+    at: Array = by_platform(
+        low, high, cpu=lambda low, high: low * (1 - share) + high * share, accelerator=go
+    )
+    return at
 
 
 def edge_at_quantile(
@@ -187,12 +224,6 @@ def edge_at_quantile(
     off = jnp.abs(below.astype(jnp.float32) - wanted)
     parts = (below > 0) & (below < total)
     off = fusion_barrier(jnp.where(parts, off, jnp.inf))
-    edge = jnp.broadcast_to(jnp.arange(len(off), dtype=jnp.int32)[:, None], off.shape)
-    while len(off) > 1:
-        # The nearer of neighbours, the first on a tie: XLA:CPU vectorises that, and not `argmin`.
-        pad = ((0, len(off) % 2), (0, 0))
-        off, edge = jnp.pad(off, pad, constant_values=jnp.inf), jnp.pad(edge, pad)
-        second = off[1::2] < off[::2]
-        off, edge = (jnp.where(second, a[1::2], a[::2]) for a in (off, edge))
+    nearest, edge = least_of_columns(off)
     before = ((below == 0) & (total > 0)).sum(0, dtype=jnp.int32)
-    return jnp.where(off[0] < jnp.inf, edge[0], jnp.maximum(before - 1, 0))
+    return jnp.where(nearest < jnp.inf, edge, jnp.maximum(before - 1, 0))

@@ -42,6 +42,7 @@ SUITES = {
     "lrrf_jax/trees/thresholds.py": "tests/trees/test_thresholds.py "
     "-k not(interval)and(not(more_intervals))",
     "lrrf_jax/_numerics.py": "tests/test_numerics.py",
+    "lrrf_jax/_columns.py": "tests/trees/test_splitter.py -k tournament or(four_equals)or(halves)",
     "lrrf_jax/trees/nodes.py": "tests/trees/test_nodes.py",
     "lrrf_jax/trees/histogram.py": "tests/trees/test_histogram.py",
     "lrrf_jax/trees/criterion.py": "tests/trees/test_criterion.py",
@@ -61,7 +62,6 @@ FOCUS = {
     },
     "lrrf_jax/trees/splitter.py": {
         "_allowed_score": "loop_over_all",
-        "_largest": "tournament or four_equals",
         "_largest_of_ranks": "one_rank",
         "best_split": "loop_over_all or one_rank",
         "few_splits": "few_cuts",

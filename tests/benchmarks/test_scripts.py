@@ -1,4 +1,4 @@
-"""The two scripts, as modules: what they check with, and their exit codes."""
+"""The scripts, as modules: what they check with, and their exit codes."""
 
 import importlib.util
 import json
@@ -6,27 +6,12 @@ import pathlib
 import subprocess
 import sys
 
-import jax
 import numpy as np
 import pytest
 
-from lrrf_jax.benchmarks import Plan, Shape
-from tests.tree_oracles import plain_sums
-from tests.trees.cases import awkward_rows, random_forest
+from tests.trees.cases import random_forest
 
 SCRIPTS = pathlib.Path(__file__).parents[2] / "scripts"
-TINY = Plan(
-    shapes=(Shape(3, 3),),
-    predict_rows=(1, 3000),
-    fit_rows=(60,),
-    training_rows=60,
-    n_trees=3,
-    max_depth=3,
-    max_bins=15,
-    rounds=2,
-    cell_seconds=0.5,
-    left_out=("LightGBM rf, multiclass",),
-)
 
 
 def load(name):
@@ -36,66 +21,6 @@ def load(name):
     spec.loader.exec_module(module)
     sys.path[:] = path
     return module
-
-
-@pytest.fixture
-def gpu_script(monkeypatch):
-    module = load("benchmark_gpu")
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["benchmark_gpu.py", *map(str, arguments)])
-        return module.main()
-
-    module.run = run
-    return module
-
-
-def test_the_loop_of_the_gpu_script_ranks_by_the_sums_of_single_walks(gpu_script):
-    rng = np.random.default_rng(1)
-    forest, grid = random_forest(rng, 4, 5, 4, 3, lowest=1)
-    rows = awkward_rows(rng, 200, grid)
-    sums = plain_sums(rows, forest)
-    expected = 1 + np.argsort(np.argsort(sums, axis=1, kind="stable"), axis=1)
-    np.testing.assert_array_equal(gpu_script.loop_ranks(forest, rows), expected)
-    rows = gpu_script.with_awkward_values(rows, forest)
-    on_threshold = [
-        (rows[:, feature] == threshold).any()
-        for feature, threshold in zip(forest.feature.flat, forest.threshold.flat, strict=True)
-        if np.isfinite(threshold)
-    ]
-    assert any(on_threshold)
-
-
-@pytest.mark.skipif(jax.default_backend() != "cpu", reason="there is an accelerator")
-def test_without_an_accelerator_nothing_is_measured(gpu_script, tmp_path, capsys):
-    output = tmp_path / "gpu.json"
-    assert gpu_script.run("--output", output) == gpu_script.EXIT_NO_ACCELERATOR
-    assert "no accelerator here" in capsys.readouterr().err
-    assert not output.exists()
-
-
-@pytest.mark.slow
-def test_a_rehearsal_compares_with_a_process_on_the_cpu(gpu_script, tmp_path, monkeypatch):
-    monkeypatch.setattr(gpu_script, "QUICK", TINY)
-    monkeypatch.setattr(gpu_script, "COPIED_BYTES", 2**20)
-    arguments = ("--quick", "--allow-cpu", "--output", tmp_path / "gpu.json")
-    assert gpu_script.run(*arguments) == 0
-    document = json.loads((tmp_path / "gpu.json").read_text())
-    assert document["what"].startswith("A REHEARSAL ON THE CPU")
-    [shape] = document["accelerator"]["shapes"]
-    assert shape["rows_compared_with_cpu"] == 3000
-    assert shape["rows_that_differ_from_cpu"] == shape["rows_that_differ_from_loop"] == 0
-    assert shape["forest_equals_that_of_cpu"]
-    # One wrong rank must be noticed.
-    loop_ranks = gpu_script.loop_ranks
-
-    def one_row_wrong(forest, rows):
-        ranks = loop_ranks(forest, rows)
-        ranks[-1] = ranks[-1][::-1]
-        return ranks
-
-    monkeypatch.setattr(gpu_script, "loop_ranks", one_row_wrong)
-    assert gpu_script.run(*arguments, "--only-device") == gpu_script.EXIT_DIFFERENT
 
 
 @pytest.mark.slow

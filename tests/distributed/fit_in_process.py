@@ -5,6 +5,7 @@ python -m tests.distributed.fit_in_process FOLDER one-tree
 python -m tests.distributed.fit_in_process FOLDER peers RANK PORT [DIE_AFTER]
 """
 
+import dataclasses
 import os
 import pathlib
 import signal
@@ -62,21 +63,21 @@ def one_tree(folder):
     ranker._forget_derived()
     with jax.default_device(second):
         np.save(folder / "ranks.npy", ranker.predict(np.tile(rows_to_rank(), (3, 1))))
-    assert list(ranker._ready._ready) == [(second,)]
+    assert list(ranker._placed._placed) == [second]
 
 
 def among_peers(folder, rank, port, die_after=None):
     import jax
 
     jax.distributed.initialize(f"127.0.0.1:{port}", 2, rank, heartbeat_timeout_seconds=10)
-    from lrrf_jax import InputError, RandomForestLabelRanker
+    from lrrf_jax import InputError, RandomForestLabelRanker, _backend
     from lrrf_jax.distributed import use_devices
     from lrrf_jax.learners import checkpoints
-    from lrrf_jax.trees import blocks
 
     x, y = training_table()
     if die_after is not None:
-        blocks._MOST_TREES_AT_ONCE = 1  # a block is a tree of each process
+        # A block is a tree of each process.
+        _backend.CPU = dataclasses.replace(_backend.CPU, grown_trees=1)
         checkpoints.BLOCK_SECONDS = 0
         if rank == 1:
             die_soon(int(die_after))

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
+from lrrf_jax import ConsensusLabelRanker
 from lrrf_jax._validation import InputError
 from lrrf_jax.io import batch, memory
 from lrrf_jax.io.batch import NothingDone, predict_files
@@ -408,27 +409,27 @@ def test_a_part_that_cannot_be_predicted_fails_alone(tmp_path, batches_of, error
 
 
 @pytest.mark.parametrize("error", [RuntimeError("RESOURCE_EXHAUSTED: 1 GiB"), MemoryError()])
-@pytest.mark.parametrize("most", [3, 20])
-def test_batches_are_halved_where_memory_does_not_suffice(tmp_path, batches_of, error, most):
-    batches_of(100)
-    X = write_table(tmp_path / "t.csv", 100)
+@pytest.mark.parametrize("most", [2048, 1024])
+def test_batches_are_cut_where_memory_does_not_suffice(tmp_path, error, most):
+    calls = []
 
-    class Small(OrderRanker):
-        def predict(self, X):
-            if len(X) > most:
+    class Small(ConsensusLabelRanker):
+        def _ranks(self, features):
+            if len(features) > most:
                 raise error
-            return super().predict(X)
+            calls.append(len(features))
+            return super()._ranks(features)
 
-    ranker = Small()
-    if most == 3:  # 100 rows in 16 pieces are 6 or 7 each
+    X = write_table(tmp_path / "t.npy", 10_000)
+    ranker = Small().fit(X, expected_ranks(X))
+    if most == 1024:  # no less than a tile is tried
         with pytest.raises(type(error)):
-            predict_files(ranker, tmp_path / "t.csv", tmp_path / "r.parquet")
-        assert ranker.calls == []
+            ranker.predict_file(tmp_path / "t.npy", tmp_path / "r.npy")
+        assert calls == []
         return
-    predict_files(ranker, tmp_path / "t.csv", tmp_path / "r.parquet")
-    assert ranker.calls == [12, 13] * 4
-    ranks = ranks_of(pa.parquet.read_table(tmp_path / "r.parquet"))
-    np.testing.assert_array_equal(ranks, expected_ranks(X))
+    ranker.predict_file(tmp_path / "t.npy", tmp_path / "r.npy")
+    assert calls == [2048] * 5
+    np.testing.assert_array_equal(np.load(tmp_path / "r.npy"), ranker.predict(X))
 
 
 # ------------------------------------------------------------------------------ what is in the way

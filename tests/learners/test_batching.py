@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 
 from lrrf_jax import InputError, RandomForestLabelRanker
+from lrrf_jax._backend import CPU
 from lrrf_jax.inference.ready import make_ready
 from lrrf_jax.learners import _prediction, batching
 from lrrf_jax.learners.forest.predict import forest_ranks
+from lrrf_jax.learners.streaming import Seen
 from tests.learners.small_forests import SMALL, X, Y
 from tests.tracing import traces
 
@@ -26,7 +28,7 @@ def test_any_mix_of_batch_sizes_needs_few_programs(fitted):
     sizes = np.random.default_rng(0).integers(1, 300_000, 1000)
     distinct = {size for n in sizes for size in batching.batch_sizes(int(n))}
     distinct |= {size for n in range(1, 3000) for size in batching.batch_sizes(n)}
-    assert distinct == set(batching.PROGRAM_SIZES)
+    assert distinct == set(CPU.batch_sizes)
     assert len(distinct) <= 12
     with traces() as seen:
         for n in (1, 2, 3, 65, 70, 100, 500, 1000):
@@ -48,7 +50,7 @@ def test_any_mix_of_batch_sizes_needs_few_programs(fitted):
 def test_rows_are_cut_into_batches_of_known_sizes_that_hold_them_all(n_threads):
     for n_rows in [*range(1, 5000, 7), 9999, 65536, 65537, 200_001, 3_000_000]:
         sizes = batching.batch_sizes(n_rows, n_threads)
-        assert set(sizes) <= set(batching.PROGRAM_SIZES)
+        assert set(sizes) <= set(CPU.batch_sizes)
         assert sum(sizes[:-1]) < n_rows <= sum(sizes)
         if n_rows >= 2**15:
             assert len(sizes) >= n_threads
@@ -60,7 +62,7 @@ def test_threads_compile_a_new_size_once_and_put_rows_in_their_places(monkeypatc
     running, compiling_beside_others = set(), []
 
     def double(block):
-        if len(block) not in seen:
+        if len(block) not in seen.sizes:
             compiling_beside_others.append(bool(running))
         running.add(threading.get_ident())
         try:
@@ -68,11 +70,11 @@ def test_threads_compile_a_new_size_once_and_put_rows_in_their_places(monkeypatc
         finally:
             running.discard(threading.get_ident())
 
-    seen: set[int] = set()
+    seen = Seen()
     for _ in range(2):
         np.testing.assert_array_equal(batching.map_rows(double, rows, seen), rows * 2)
-    assert seen == set(batching.batch_sizes(len(rows), 3))
-    assert compiling_beside_others == [False] * len(seen)
+    assert seen.sizes == set(batching.batch_sizes(len(rows), 3))
+    assert compiling_beside_others == [False] * len(seen.sizes)
 
 
 def test_compile_prepares_the_sizes_that_threads_will_ask_for(fitted, monkeypatch):
@@ -83,7 +85,7 @@ def test_compile_prepares_the_sizes_that_threads_will_ask_for(fitted, monkeypatc
     fresh.compile([100, 100_000])
     assert asked == sorted({128, *batching.batch_sizes(100_000, 2)})
     fresh.compile()
-    assert sorted(asked) == sorted(batching.PROGRAM_SIZES)  # none of them twice
+    assert sorted(asked) == sorted(CPU.batch_sizes)  # none of them twice
 
 
 def test_after_compile_no_call_compiles(fitted):

@@ -1,15 +1,15 @@
 """A fit that was cut off goes on from its checkpoint, and ends as if it had not been."""
 
+import dataclasses
 import os
 
 import numpy as np
 import pytest
 
-from lrrf_jax import InputError, ModelFileError, RandomForestLabelRanker
+from lrrf_jax import InputError, ModelFileError, RandomForestLabelRanker, _backend
 from lrrf_jax.datasets import load
 from lrrf_jax.learners.forest import checkpoints
 from lrrf_jax.learners.forest import fit as forest_fit
-from lrrf_jax.trees import blocks
 
 DATA = load("iris")
 SMALL = {"n_estimators": 6, "max_depth": 4, "random_state": 0}
@@ -23,7 +23,7 @@ def plain():
 
 @pytest.fixture(autouse=True)
 def _a_block_is_two_trees(monkeypatch):
-    monkeypatch.setattr(blocks, "_MOST_TREES_AT_ONCE", 2)
+    monkeypatch.setattr(_backend, "CPU", dataclasses.replace(_backend.CPU, grown_trees=2))
     monkeypatch.setattr(checkpoints, "BLOCK_SECONDS", 0)
 
 

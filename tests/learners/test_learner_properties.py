@@ -14,7 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lrrf_jax.learners.batching import PROGRAM_SIZES, batch_sizes, map_rows
+from lrrf_jax._backend import CPU
+from lrrf_jax.learners.batching import batch_sizes, map_rows
 from tests import oracles
 from tests.learners.test_contract import (
     N_FEATURES,
@@ -119,7 +120,7 @@ def test_the_order_of_training_rows_changes_no_ranking(name, order):
 @given(st.integers(1, 400_000), st.integers(1, 8))
 def test_calls_cover_every_row_once_and_only_the_last_is_padded(n_rows, n_threads):
     sizes = batch_sizes(n_rows, n_threads)
-    assert set(sizes) <= set(PROGRAM_SIZES)
+    assert set(sizes) <= set(CPU.batch_sizes)
     assert sum(sizes[:-1]) < n_rows <= sum(sizes)
 
 

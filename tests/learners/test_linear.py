@@ -6,6 +6,7 @@ from lrrf_jax.learners.linear.blocks import in_blocks
 from lrrf_jax.learners.linear.params import LinearParams, params_violation, scaled, scaling_of
 from lrrf_jax.learners.linear.predict import linear_outputs
 from lrrf_jax.learners.persistence import schema
+from tests.accelerator import accelerator_forms
 
 RNG = np.random.default_rng(2)
 
@@ -55,10 +56,27 @@ def test_constants_and_extremes_are_scaled_to_finite_numbers():
 
 def test_blocks_hold_all_rows_and_then_zeros():
     for n_rows, shape in ((60, (1, 64)), (2048, (1, 2048)), (2100, (2, 2048))):
-        (blocks,) = in_blocks(np.arange(1, n_rows + 1))
+        (blocks,) = in_blocks(np.arange(1, n_rows + 1), numbers=100)
         assert blocks.shape == shape
         assert blocks.ravel()[:n_rows].tolist() == list(range(1, n_rows + 1))
         assert (blocks.ravel()[n_rows:] == 0).all()
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "numbers", "shape"),
+    [
+        (3000, 100, (1, 3072)),
+        (150_000, 100, (2, 81920)),  # 2**17 rows at most, and evenly
+        (150_000, 10_000, (13, 12604)),  # half a gigabyte
+        (5000, 10**9, (3, 1707)),
+    ],
+)
+def test_blocks_of_an_accelerator_are_few_and_hold_every_row_once(n_rows, numbers, shape):
+    with accelerator_forms():
+        (blocks,) = in_blocks(np.arange(1, n_rows + 1), numbers=numbers)
+    assert blocks.shape == shape
+    assert blocks.ravel()[:n_rows].tolist() == list(range(1, n_rows + 1))
+    assert (blocks.ravel()[n_rows:] == 0).all()
 
 
 @pytest.mark.parametrize(

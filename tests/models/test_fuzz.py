@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from lrrf_jax import InputError, ModelFileError, load
+from lrrf_jax._backend import CPU
 from lrrf_jax.learners.forest.aggregation import ranks_of_sums
 from lrrf_jax.learners.forest.checkpoints import Checkpoint
 from lrrf_jax.trees.blocks import Grown
@@ -150,11 +151,11 @@ def shapes_of(ranker):
     kind = type(ranker).__name__, len(ranker.labels_), ranker.n_features_in_
     config = ranker.config_
     if hasattr(ranker, "forest_"):
-        ready = ranker._ready_forests().on_one()
+        ready = ranker._on_one()
         shapes = tuple(array.shape for array in jax.tree.leaves(ready))
         return "forest", kind[1:], shapes, config.aggregation
     if hasattr(ranker, "n_neighbors_"):
-        ready = ranker._ready()
+        ready = ranker._arrays(ranker.params_, config, CPU)
         shapes = tuple(array.shape for array in jax.tree.leaves(ready))
         return kind, shapes, ranker._width(), config.weights
     return kind, getattr(config, "voting", None)

@@ -32,7 +32,7 @@ def test_sums_along_each_slot_are_those_of_a_loop():
     values = rng.integers(-3, 4, n_drawn).astype(np.int32)  # of the samples
 
     def sums(values):
-        return Runs(sample, np.zeros_like(slot), slot, end - sizes, end).sums(values)
+        return Runs(sample, np.zeros_like(slot), slot, end - sizes, end).sums([values])[0]
 
     low, whole, by_slot = jax.jit(sums)(values)
     there = values[sample]

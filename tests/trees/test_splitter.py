@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lrrf_jax import _columns
 from lrrf_jax.trees import splitter
 from lrrf_jax.trees.splitter import Split, best_split
 from tests.strategies import N_BINS, N_LANES, N_STATS, fewer, histograms
@@ -89,14 +90,14 @@ def test_the_best_split_is_that_of_a_loop_over_all(has_missing, histogram, min_l
 @given(st.lists(st.integers(0, 3), min_size=N_BINS, max_size=N_BINS))
 def test_the_largest_of_equals_is_that_of_a_tournament(entries):
     score = jnp.asarray(np.array(entries, np.float32)[:, None])
-    largest, place = splitter._largest(score)
+    largest, place = _columns.largest_of_columns(score)
     assert largest.tolist() == [max(entries)]
     assert place.tolist() == [tournament(entries)]
 
 
 def test_of_places_1_and_2_of_four_equals_it_is_2():
     for entries, place in (([7, 7], 0), ([1, 7, 7, 1], 2), ([7, 1, 7, 1], 0), ([1, 1, 7], 2)):
-        found = splitter._largest(jnp.asarray(np.array(entries, np.float32)[:, None]))
+        found = _columns.largest_of_columns(jnp.asarray(np.array(entries, np.float32)[:, None]))
         assert (found[0].tolist(), found[1].tolist()) == ([max(entries)], [place])
 
 
@@ -210,3 +211,24 @@ def test_the_first_of_the_best_candidates_is_taken(seed):
     assert best.edge.tolist() == (3 * np.arange(5) + at).tolist()
     assert best.missing_left.tolist() == ((3 * np.arange(5) + at) % 2 == 0).tolist()
     assert feature.tolist() == candidates[np.arange(5), at].tolist()
+
+
+@pytest.mark.parametrize("n_places", [1, 2, 3, 15, 63, 64, 255])
+def test_ties_go_to_the_first_in_the_order_of_halves(n_places):
+    order = _columns._order_of_ties(n_places)
+    assert sorted(order) == list(range(n_places))
+    rng = np.random.default_rng(n_places)
+    for _ in range(200):
+        score = rng.integers(0, 3, n_places)
+        held = [place for place in order if score[place] == score.max()]
+        assert held[0] == tournament(score)
+
+
+@pytest.mark.parametrize("n_places", [1, 15, 31])
+def test_the_largest_is_found_at_once_as_by_halves(n_places):
+    score = np.random.default_rng(1).integers(0, 3, (n_places, 64)).astype(np.float32)
+    score[:, :4] = -np.inf
+    largest, place = _columns._largest_at_once(jnp.asarray(score))
+    np.testing.assert_array_equal(largest, score.max(0))
+    np.testing.assert_array_equal(place, _columns._largest_by_halves(jnp.asarray(score))[1])
+    np.testing.assert_array_equal(place, [tournament(column) for column in score.T])

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from lrrf_jax._backend import by_platform
+from lrrf_jax._numerics import multiply_add, quotient
 from lrrf_jax._typing import Array, NDArray
 from lrrf_jax._xla import fusion_barrier
 from lrrf_jax.rankings.aggregation import copeland, kemeny, scores_in_order
@@ -41,7 +42,7 @@ class MeanVotes:
     def __call__(self, sums: Array) -> Array:
         """Work out the values of all leaves."""
         weight = jnp.maximum(sums[:, -1:], 1).astype(jnp.float32)
-        mean = sums[:, :-1].astype(jnp.float32) / weight
+        mean = quotient(sums[:, :-1].astype(jnp.float32), weight)
         return jnp.round(mean * (_VOTE_UNIT / self.vote_scale)).astype(jnp.int32)
 
 
@@ -60,7 +61,7 @@ class MeanPreferences:
         """Work out the values of all leaves."""
         signs = sums[:, : self.n_pairs].astype(jnp.float32)
         observed = sums[:, self.n_pairs :].astype(jnp.float32)
-        mean = signs / (observed + _SHRINKAGE * self.weight_scale)
+        mean = quotient(signs, observed + _SHRINKAGE * self.weight_scale)
         return jnp.round(mean * _PAIR_UNIT).astype(jnp.int32)
 
 
@@ -189,6 +190,7 @@ def scores_of_sums(
 
 
 def _quotient(total: Array, count: int) -> Array:  # float32
-    """Divide integers; whole results stay whole, where XLA would multiply by an inverse."""
-    rest = (total % count).astype(jnp.float32) / count
-    return (total // count).astype(jnp.float32) + rest
+    """Divide integers by the inverse of one; whole results stay whole."""
+    # As XLA:CPU would do it, written out, so that all devices do the same.
+    rest = (total % count).astype(jnp.float32)
+    return multiply_add(rest, 1 / np.float32(count), (total // count).astype(jnp.float32))

@@ -23,9 +23,6 @@ from lrrf_jax.learners.persistence.schema import Stored
 from lrrf_jax.trees.blocks import Grown, grow_blocks, join, join_grown
 from lrrf_jax.trees.forest import Forest, is_split
 
-_MEMORY_BUDGET = 2**30
-
-
 Importances = Annotated[AnyArray, Stored("float32", "n_features", minimum=0)]
 
 
@@ -89,7 +86,7 @@ def _grow(
         first_tree += finished.forest.n_trees
         on_trees(finished.forest.n_trees)
     if first_tree < config.n_trees:
-        share = mesh.memory_share(memory_budget or _MEMORY_BUDGET)
+        share = mesh.memory_share(memory_budget)
         blocks = grow_blocks(
             key,
             *growth_samples(table, config, share),

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from lrrf_jax._devices import on_host
 from lrrf_jax._typing import Array, NDArray
 from lrrf_jax._xla import bucket_size
 from lrrf_jax.inference.ready import make_ready
@@ -105,8 +106,8 @@ def _leaf_centres(
         group[:n_samples] = slot[:, tree] - start
         tree_weight = np.zeros(n_rows, np.float32)
         tree_weight[:n_samples] = weight[:, tree]
-        fit = fit_groups(positions, group, tree_weight, n_groups, unseen="last")
-        fit = jax.device_get(fit)
+        with on_host():
+            fit = jax.device_get(fit_groups(positions, group, tree_weight, n_groups, unseen="last"))
         n_leaves = leaf_slot[tree].max() + 1 - start
         centre[start : start + n_leaves] = fit.centre[:n_leaves]
         unseen[start : start + n_leaves] = fit.unseen[:n_leaves]

@@ -6,15 +6,19 @@ from typing import Any, ClassVar, NamedTuple
 import jax
 import numpy as np
 
+from lrrf_jax._backend import Backend
+from lrrf_jax._devices import local_devices
 from lrrf_jax._jax_settings import our_settings
 from lrrf_jax._typing import NDArray
+from lrrf_jax.inference.ready import ReadyForest, make_ready
 from lrrf_jax.learners._table import TableShape, TrainingTable
 from lrrf_jax.learners.base import LabelRanker
 from lrrf_jax.learners.forest import views
 from lrrf_jax.learners.forest.aggregation import leaf_violation, numbers_in_leaf
 from lrrf_jax.learners.forest.config import ForestConfig
 from lrrf_jax.learners.forest.fit import ForestParams, Importances, fit_forest
-from lrrf_jax.learners.forest.predict import ReadyForests, forest_ranks, forest_scores
+from lrrf_jax.learners.forest.predict import apply_spread, forest_ranks, forest_scores
+from lrrf_jax.learners.on_device import RowFunction
 from lrrf_jax.learners.persistence import schema
 from lrrf_jax.learners.persistence.content import Content
 from lrrf_jax.learners.persistence.forests import (
@@ -73,24 +77,27 @@ class TreeLabelRanker(LabelRanker):
         return fit_forest(key, table, config), config
 
     # ------------------------------------------------------------------------------- predict
-    def _forget_derived(self) -> None:
-        super()._forget_derived()
-        self.__dict__.pop("_ready", None)
+    @classmethod
+    def _arrays(cls, params: ForestParams, config: ForestConfig, backend: Backend) -> ReadyForest:
+        return make_ready(params.forest, backend)
 
-    def _set_fitted(self, params: Any, config: Any, labels: Any, feature_names: Any) -> None:
-        super()._set_fitted(params, config, labels, feature_names)
-        self._ready = ReadyForests(params.forest)  # nothing is on a device yet
+    def _row_function(self, of_ranks: bool) -> RowFunction:
+        return RowFunction.of(forest_ranks if of_ranks else forest_scores, **self._static())
 
-    def _ready_forests(self) -> ReadyForests:
-        if "_ready" not in self.__dict__:
-            self._ready = ReadyForests(self.params_.forest)
-        return self._ready
+    def _row_bytes(self) -> int:
+        # As compiled for an H200: 6.3 per tree, or 6 per number in a leaf, whichever is more.
+        forest = self.params_.forest
+        return 8 * (forest.n_trees + forest.n_outputs + self.config_.n_labels)
 
     def _ranks(self, features: NDArray) -> Any:
-        return self._ready_forests().apply(forest_ranks, features, **self._static())
+        return apply_spread(forest_ranks, self._placed_arrays(), features, **self._static())
 
     def _scores(self, features: NDArray) -> Any:
-        return self._ready_forests().apply(forest_scores, features, **self._static())
+        return apply_spread(forest_scores, self._placed_arrays(), features, **self._static())
+
+    def _on_one(self) -> ReadyForest:
+        """Return the forest as it lies on the first device of this process."""
+        return self._placed_arrays().on(local_devices()[0])
 
     def _static(self) -> dict[str, Any]:
         return {"n_labels": self.config_.n_labels, "aggregation": self.config_.aggregation}
@@ -107,14 +114,14 @@ class TreeLabelRanker(LabelRanker):
         """
         features = self._features(X)
         with our_settings():
-            leaf = views.leaves(features, self._ready_forests().on_one())
+            leaf = views.leaves(features, self._on_one())
         return views.leaf_at_depth(leaf, self.forest_.depth, self.config_.max_depth)
 
     def _leaf_slots(self, X: Any) -> NDArray:  # int32 (n_samples, n_estimators)
         """Row of ``forest_.leaf_value`` that each row reaches in each tree."""
         features = self._features(X)
         with our_settings():
-            return views.slots(features, self._ready_forests().on_one())
+            return views.slots(features, self._on_one())
 
     # ------------------------------------------------------------------------------- fitted
     @property

@@ -4,17 +4,31 @@ import chex
 import jax.numpy as jnp
 import numpy as np
 
+from lrrf_jax._backend import backend_of
+from lrrf_jax._devices import growing_devices
 from lrrf_jax._typing import Array, NDArray
 from lrrf_jax._xla import bucket_size
 from lrrf_jax.learners._table import TrainingTable
 from lrrf_jax.learners.batching import TILE
 
+_NUMBERS = 2**27  # in the block of an accelerator
+_MOST_ROWS = 2**17
 
-def in_blocks(*arrays: NDArray) -> tuple[NDArray, ...]:  # each (n_blocks, block_rows, ...)
-    """Fill up rows with zeros to a size that similar tables share, and cut them into blocks."""
+
+def in_blocks(
+    *arrays: NDArray,  # (n_samples, ...)
+    numbers: int,  # that a fit holds of a row
+) -> tuple[NDArray, ...]:  # each (n_blocks, block_rows, ...)
+    """Fill up rows with zeros to a size that similar tables share, and cut them into blocks.
+
+    Accelerators get blocks that fill half a gigabyte: of small ones they would launch many kernels.
+    """
     n_rows = len(arrays[0])
     size = bucket_size(n_rows)
     block = min(size, TILE)
+    if not backend_of(growing_devices()).on_host:
+        most = max(TILE, min(_MOST_ROWS, _NUMBERS // numbers))
+        block = -(-size // -(-size // most))
     size = -(-size // block) * block
     out = []
     for array in arrays:

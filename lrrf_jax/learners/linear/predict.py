@@ -1,6 +1,7 @@
 """Linear functions of rows, to the same bits whatever the number of rows."""
 
 import functools
+from collections.abc import Callable
 
 import chex
 import jax
@@ -8,11 +9,14 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from lrrf_jax._backend import by_platform
 from lrrf_jax._typing import Array
-from lrrf_jax._xla import COMPILER_OPTIONS
+from lrrf_jax._xla import COMPILER_OPTIONS, scan
 from lrrf_jax.learners.batching import map_tiles
 from lrrf_jax.learners.linear.params import LinearParams, scaled
 from lrrf_jax.rankings.permutations import rank_scores
+
+_WIDE_OUTPUTS = 2**27
 
 
 def assert_applies(params: LinearParams, features: Array) -> None:
@@ -43,7 +47,7 @@ def linear_outputs(
         return total, None
 
     start = jnp.broadcast_to(params.intercept, (len(features), len(params.intercept)))
-    total, _ = lax.scan(add, start, (scaled(params, features).T, params.weight))
+    total, _ = scan(add, start, (scaled(params, features).T, params.weight))
     return total
 
 
@@ -68,4 +72,19 @@ def utility_rows(
         utility = linear_outputs(params, block)
         return rank_scores(utility) if of_ranks else utility
 
-    return map_tiles(rows, features)
+    return map_linear(rows, features, params)
+
+
+def map_linear(rows: Callable[[Array], Array], features: Array, params: LinearParams) -> Array:
+    """Apply a function of rows that evaluates the linear functions, to tiles of rows.
+
+    Those of accelerators are so large that a gigabyte holds twice the outputs.
+    """
+    n_outputs = params.weight.shape[1]
+    wide = 1 << max(0, (_WIDE_OUTPUTS // n_outputs).bit_length() - 1)
+    out: Array = by_platform(
+        features,
+        cpu=functools.partial(map_tiles, rows),
+        accelerator=functools.partial(map_tiles, rows, tile=wide),
+    )
+    return out

@@ -8,6 +8,7 @@ from lrrf_jax._typing import NDArray
 from lrrf_jax.learners.base import LabelRanker
 from lrrf_jax.learners.linear.params import LinearParams, params_violation
 from lrrf_jax.learners.linear.predict import utility_rows
+from lrrf_jax.learners.on_device import RowFunction
 from lrrf_jax.learners.persistence.schema import Range
 
 
@@ -16,6 +17,9 @@ class LinearLabelRanker(LabelRanker):
 
     params_type = LinearParams
     accepts_missing_features = False
+
+    def _row_bytes(self) -> int:
+        return 16 * len(self.params_.intercept)
 
     def _check_params(self, params: LinearParams) -> str | None:
         return params_violation(params)
@@ -38,6 +42,9 @@ class UtilityLabelRanker(LinearLabelRanker):
     """
 
     fit_intercept: bool = True
+
+    def _row_function(self, of_ranks: bool) -> RowFunction:
+        return RowFunction.of(utility_rows, marks_unknown=True, of_ranks=of_ranks)
 
     def _ranks(self, features: NDArray) -> jax.Array:
         return utility_rows(self.params_, features, of_ranks=True)

@@ -6,6 +6,8 @@ from typing import Any, ClassVar
 import jax
 import numpy as np
 
+from lrrf_jax._backend import Backend
+from lrrf_jax._devices import local_devices
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError, require_choice, require_integer
 from lrrf_jax.learners._table import TableShape, TrainingTable
@@ -19,8 +21,10 @@ from lrrf_jax.learners.neighbors.params import (
     are_rankings,
     scaled,
 )
+from lrrf_jax.learners.neighbors.predict import ReadyNeighbors, neighbor_rows
 from lrrf_jax.learners.neighbors.scores import Model, padded_rankings, score_neighborhoods
-from lrrf_jax.learners.neighbors.search import NeighborTable, nearest, neighbor_table
+from lrrf_jax.learners.neighbors.search import nearest, neighbor_table
+from lrrf_jax.learners.on_device import RowFunction
 from lrrf_jax.rankings.permutations import rank_scores
 
 _WIDTHS = (5, 10, 20)  # numbers of neighbours up to these share a program
@@ -29,6 +33,11 @@ _PAIRS_AT_ONCE = 2**16
 
 def _width_for(n_neighbors: int) -> int:
     return next((width for width in _WIDTHS if width >= n_neighbors), n_neighbors)
+
+
+def _width(params: NeighborParams, config: NeighborConfig) -> int:
+    """Neighbours to search for: no more than there are rows, whatever was asked for."""
+    return min(config.width, max(*_WIDTHS, len(params.features)))
 
 
 class NeighborsLabelRanker(LabelRanker):
@@ -123,39 +132,48 @@ class NeighborsLabelRanker(LabelRanker):
         """The number of neighbours in use."""
         return self.config_.n_neighbors
 
-    def _ready(self) -> tuple[NeighborTable, Any]:
-        """Training rows as the programs want them, on the device."""
-        held = self.__dict__.setdefault("_ready_params", [])
-        if not held:
-            params = self.params_
-            table = neighbor_table(params.features, room=self._width())
-            rankings = *padded_rankings(params), params.overall
-            held.append(jax.device_put((table, rankings)))
-        return held[0]
+    @classmethod
+    def _arrays(
+        cls, params: NeighborParams, config: NeighborConfig, backend: Backend
+    ) -> ReadyNeighbors:
+        return ReadyNeighbors(
+            neighbor_table(params.features, room=_width(params, config)),
+            *padded_rankings(params),
+            params.overall,
+            np.float32(config.n_neighbors),
+            np.float32(config.prior),
+        )
 
-    def _set_fitted(self, params: Any, config: Any, labels: Any, feature_names: Any) -> None:
-        super()._set_fitted(params, config, labels, feature_names)
-        self._ready_params: list[tuple[NeighborTable, Any]] = []  # predict adds no attribute
+    def _row_function(self, of_ranks: bool) -> RowFunction | None:
+        config = self.config_
+        if config.scale:
+            return None  # XLA divides to other last bits than NumPy, by which distances are known
+        return RowFunction.of(
+            neighbor_rows,
+            marks_unknown=True,
+            width=self._width(),
+            model=self._model(),
+            weights=config.weights,
+            by_share=self.by_share,
+            of_ranks=of_ranks,
+        )
+
+    def _row_bytes(self) -> int:
+        return 64 * self._width() * len(self.labels_)
 
     def _width(self) -> int:
-        """Neighbours to search for: no more than there are rows, whatever was asked for."""
-        return min(self.config_.width, max(*_WIDTHS, len(self.params_.features)))
-
-    def _forget_derived(self) -> None:
-        super()._forget_derived()
-        self.__dict__.pop("_ready_params", None)
+        return _width(self.params_, self.config_)
 
     def _scores(self, features: NDArray) -> jax.Array:
         config = self.config_
-        table, rankings = self._ready()
+        table, *rankings = self._placed_arrays().on(local_devices()[0])
         if config.scale:
             features = scaled(features, self.params_.mean, self.params_.deviation)
         found = nearest(table, features, k=self._width())
         return score_neighborhoods(
-            *rankings,
+            *rankings[:3],
             *found,
-            float(config.n_neighbors),
-            config.prior,
+            *rankings[3:],
             model=self._model(),
             weights=config.weights,
             by_share=self.by_share,

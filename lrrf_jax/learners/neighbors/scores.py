@@ -10,12 +10,16 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from lrrf_jax._backend import by_platform
+from lrrf_jax._numerics import quotient
 from lrrf_jax._typing import Array, NDArray
-from lrrf_jax._xla import bucket_size
+from lrrf_jax._xla import bucket_size, worked_out
 from lrrf_jax.learners.neighbors.params import NeighborParams
+from lrrf_jax.learners.neighbors.search import rows_at_once
 from lrrf_jax.rankings.permutations import n_ranked
 
-_TILE = 256  # rows whose neighbours' rankings are modelled at one time
+_TILE = 256  # rows whose neighbours' rankings are modelled at one time on a CPU
+_NUMBERS = 16  # held at one time elsewhere, for each label of each near ranking
 
 
 class Neighborhood(NamedTuple):
@@ -52,10 +56,11 @@ def neighbor_weights(
     elif weights == "dudani":
         farthest = jnp.max(near, axis=1, keepdims=True)
         span = jnp.where(farthest > nearest, farthest - nearest, 1.0)
-        closeness = jnp.where(farthest > nearest, (farthest - near) / span, 1.0)
+        closeness = jnp.where(farthest > nearest, worked_out(quotient(farthest - near, span)), 1.0)
     else:
         safe = jnp.where(near > 0, near, 1.0)
-        closeness = jnp.where(nearest > 0, nearest / safe, jnp.where(near > 0, 0.0, 1.0))
+        at_once = jnp.where(near > 0, 0.0, 1.0)
+        closeness = jnp.where(nearest > 0, worked_out(quotient(nearest, safe)), at_once)
     weight = used * closeness * reliability
     for fallback in (used * reliability, used):
         nothing = ~jnp.any(weight > 0, axis=1, keepdims=True)
@@ -87,8 +92,6 @@ def score_neighborhoods(
     chex.assert_rank([k, prior], 0)
     chex.assert_type([positions, weight, overall, distance], jnp.float32)
     chex.assert_type(row, jnp.int32)
-    tile = min(n_queries, _TILE)
-    n_tiles = -(-n_queries // tile)
     reliability = jnp.ones(len(positions), jnp.float32)
     if by_share:
         reliability = n_ranked(positions).astype(jnp.float32) / positions.shape[1]
@@ -101,12 +104,24 @@ def score_neighborhoods(
         weighed = neighbor_weights(distance, copies, reliability[at], k=k, weights=weights)
         return model(Neighborhood(positions[at], weighed, overall, jnp.asarray(prior, jnp.float32)))
 
-    def tiled(field: Array) -> Array:
-        field = jnp.pad(field, ((0, n_tiles * tile - n_queries), (0, 0)))
-        return field.reshape(n_tiles, tile, width)
+    def score_tiles(row: Array, distance: Array, *, tile: int) -> Array:
+        n_tiles = -(-n_queries // tile)
 
-    scores = lax.map(score, (tiled(row), tiled(distance)))
-    return scores.reshape(-1, positions.shape[1])[:n_queries]
+        def tiled(field: Array) -> Array:
+            field = jnp.pad(field, ((0, n_tiles * tile - n_queries), (0, 0)))
+            return field.reshape(n_tiles, tile, width)
+
+        scores: Array = lax.map(score, (tiled(row), tiled(distance)))
+        return scores.reshape(-1, positions.shape[1])[:n_queries]
+
+    wide = rows_at_once(4 * _NUMBERS * width * n_labels, n_queries)
+    scores: Array = by_platform(
+        row,
+        distance,
+        cpu=functools.partial(score_tiles, tile=min(n_queries, _TILE)),
+        accelerator=functools.partial(score_tiles, tile=wide),
+    )
+    return scores
 
 
 def padded_rankings(

@@ -15,13 +15,21 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from lrrf_jax._backend import by_platform
+from lrrf_jax._numerics import square_root
 from lrrf_jax._typing import AnyArray, Array, NDArray
 from lrrf_jax._xla import COMPILER_OPTIONS, bucket_size
+from lrrf_jax.learners.neighbors.distances import UNROLLED, squared_distances
+from lrrf_jax.learners.neighbors.selection import smallest
 
 _BLOCK = 32  # training rows that are chosen as one
-_TILE = 32  # rows that are searched for at one time
+_TILE = 32  # rows that are searched for at one time on a CPU
+_WIDE_BYTES = 2**30  # that as many rows as are searched for at one time elsewhere may take
+_MOST_ROWS = 2**16
 _SPARE = 12  # blocks beyond k, so that the check seldom fails
-_UNROLLED = 16  # features that one fused loop sums; more go in turns of so many
+
+
+_Tile = tuple[Array, Array | None]  # rows, and their folds
 
 
 class NeighborTable(NamedTuple):
@@ -52,7 +60,7 @@ def neighbor_table(
     """
     n_rows, n_features = features.shape
     n_blocks = bucket_size(-(-max(n_rows, room) // _BLOCK), least=4)
-    width = n_features if n_features <= _UNROLLED else -(-n_features // _UNROLLED) * _UNROLLED
+    width = n_features if n_features <= UNROLLED else -(-n_features // UNROLLED) * UNROLLED
     padded = np.zeros((n_blocks * _BLOCK, width), np.float32)
     padded[:n_rows, :n_features] = features
     centre = padded[:n_rows].mean(axis=0, dtype=np.float64).astype(np.float32)
@@ -82,7 +90,8 @@ def nearest(
 ) -> Neighbors:
     """Find the ``k`` nearest training rows of each row; the table must have room for so many.
 
-    Costs O(n_samples n_train n_features), and the memory of distances from 32 rows.
+    Costs O(n_samples n_train n_features), and the memory of distances from 32 rows; accelerators
+    take as many rows at a time as fit in about a gigabyte.
     """
     n_rows, n_features = features.shape
     n_blocks, width, _ = table.blocks.shape
@@ -93,15 +102,29 @@ def nearest(
     chex.assert_type([features, *table], [jnp.float32] * 5 + [jnp.int32])
     if fold is not None:
         chex.assert_shape(fold, (n_rows,))
-    n_tiles = -(-n_rows // _TILE)
-    padding = n_tiles * _TILE - n_rows
-    rows = jnp.pad(features, ((0, padding), (0, width - n_features)))
-    folds = None if fold is None else jnp.pad(fold, (0, padding)).reshape(n_tiles, _TILE)
-    tiles = rows.reshape(n_tiles, _TILE, width), folds
+    rows = jnp.pad(features, ((0, 0), (0, width - n_features)))
+    found: Neighbors = by_platform(
+        table,
+        rows,
+        fold,
+        cpu=functools.partial(_in_tiles, k=k),
+        accelerator=functools.partial(_in_wide_tiles, k=k),
+    )
+    return found
+
+
+def _in_tiles(table: NeighborTable, rows: Array, fold: Array | None, *, k: int) -> Neighbors:
+    n_rows = len(rows)
+    tiles = _cut(rows, fold, _TILE)
     if len(table.blocks) <= k + _SPARE:
         square, row = lax.map(lambda tile: _among_all(table, *tile, k=k), tiles)
     else:
-        square, row, proved = lax.map(lambda tile: _among_chosen(table, *tile, k=k), tiles)
+
+        def search(tile: _Tile) -> tuple[Array, Array, Array]:
+            square, row, proved = _among_chosen(table, *tile, k=k)
+            return square, row, jnp.all(proved)
+
+        square, row, proved = lax.map(search, tiles)
 
         def search_in_full(state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
             square, row, proved = state
@@ -116,6 +139,48 @@ def nearest(
     return Neighbors(row.reshape(-1, k)[:n_rows], jnp.sqrt(square).reshape(-1, k)[:n_rows])
 
 
+def _in_wide_tiles(table: NeighborTable, rows: Array, fold: Array | None, *, k: int) -> Neighbors:
+    """Search for thousands of rows at one time, and for the rows left open many at a time."""
+    n_rows, n_blocks = len(rows), len(table.blocks)
+    # Four numbers are held of each distance: itself, what is sorted, and where it came from.
+    among = min(n_blocks, k + _SPARE)
+    tiles = _cut(rows, fold, rows_at_once(16 * (n_blocks + among * _BLOCK), n_rows))
+    if n_blocks <= k + _SPARE:
+        square, row = lax.map(lambda tile: _among_all(table, *tile, k=k), tiles)
+        return Neighbors(row.reshape(-1, k)[:n_rows], square_root(square).reshape(-1, k)[:n_rows])
+    parts = lax.map(lambda tile: _among_chosen(table, *tile, k=k), tiles)
+    square, row, proved = (part.reshape(-1, *part.shape[2:])[:n_rows] for part in parts)
+    n_again = rows_at_once(16 * n_blocks * _BLOCK, n_rows)
+
+    def search_in_full(state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+        square, row, proved = state
+        at = jnp.nonzero(~proved, size=n_again, fill_value=0)[
+            0
+        ]  # row 0 again, where fewer are left
+        tile = rows[at], None if fold is None else fold[at]
+        full_square, full_row = _among_all(table, *tile, k=k)
+        return square.at[at].set(full_square), row.at[at].set(full_row), proved.at[at].set(True)
+
+    square, row, _ = lax.while_loop(
+        lambda state: ~jnp.all(state[2]), search_in_full, (square, row, proved)
+    )
+    return Neighbors(row, square_root(square))
+
+
+def rows_at_once(bytes_per_row: int, n_rows: int) -> int:
+    """Choose how many rows an accelerator works on at one time: a power of two, or all."""
+    room = max(1, _WIDE_BYTES // bytes_per_row)
+    return min(1 << (room.bit_length() - 1), _MOST_ROWS, n_rows)
+
+
+def _cut(rows: Array, fold: Array | None, n_tile: int) -> _Tile:
+    """Cut rows and their folds into tiles, the last filled up."""
+    n_tiles = -(-len(rows) // n_tile)
+    padding = n_tiles * n_tile - len(rows)
+    folds = None if fold is None else jnp.pad(fold, (0, padding)).reshape(n_tiles, n_tile)
+    return jnp.pad(rows, ((0, padding), (0, 0))).reshape(n_tiles, n_tile, -1), folds
+
+
 def _among_all(
     table: NeighborTable, rows: Array, fold: Array | None, *, k: int
 ) -> tuple[Array, Array]:  # float32 (n_tile, k), square distances; int32 (n_tile, k), rows
@@ -125,17 +190,17 @@ def _among_all(
 def _among_chosen(
     table: NeighborTable, rows: Array, fold: Array | None, *, k: int
 ) -> tuple[Array, Array, Array]:  # as `_among_all`; bool (), whether it is proved to be the same
-    smallest, square_sum = _nearest_of_blocks(table, rows, fold)
-    chosen = jnp.sort(lax.top_k(-smallest, k + _SPARE)[1], axis=1)  # lower places: lower rows
+    of_block, square_sum = _nearest_of_blocks(table, rows, fold)
+    chosen = jnp.sort(smallest(of_block, k + _SPARE)[1], axis=1)  # lower places: lower rows
     # Read back, since XLA:CPU sorts whole rows where it sees a part of the values of `top_k`.
-    last = jnp.max(jnp.take_along_axis(smallest, chosen, axis=1), axis=1)
+    last = jnp.max(jnp.take_along_axis(of_block, chosen, axis=1), axis=1)
     square, place = _among(rows, fold, table.blocks[chosen], table.fold[chosen], k)
     row = jnp.take_along_axis(chosen, place // _BLOCK, axis=1) * _BLOCK + place % _BLOCK
     # For sums of width + 1 products, the centring and the exact distances, each of error
     # 2^-24 relative to the squares that enter.
     width = rows.shape[1]
     error = (2 * width + 16) * 2.0**-24 * (jnp.sqrt(square_sum) + jnp.sqrt(table.largest)) ** 2
-    return square, row, jnp.all(jnp.max(square, axis=1) < square_sum + last - error)
+    return square, row, jnp.max(square, axis=1) < square_sum + last - error
 
 
 def _among(
@@ -145,11 +210,10 @@ def _among(
     folds: Array,  # int32 (n_tile or 1, n_blocks, 32)
     k: int,
 ) -> tuple[Array, Array]:  # float32 (n_tile, k), square distances; int32 (n_tile, k), places
-    square = _squared_distances(rows, blocks)
+    square = squared_distances(rows, blocks)
     if fold is not None:
         square = jnp.where(folds == fold[:, None, None], jnp.inf, square)
-    negative, place = lax.top_k(-square.reshape(len(rows), -1), k)  # the lower place of equals
-    return -negative, place
+    return smallest(square.reshape(len(rows), -1), k)
 
 
 def _nearest_of_blocks(
@@ -167,29 +231,3 @@ def _nearest_of_blocks(
 
     start = jnp.full((len(rows), len(table.blocks)), jnp.inf, jnp.float32)
     return lax.fori_loop(0, _BLOCK, compare, start), jnp.sum(centred * centred, axis=1)
-
-
-def _squared_distances(
-    rows: Array,  # float32 (n_tile, width)
-    blocks: Array,  # float32 (n_tile or 1, n_blocks, width, 32)
-) -> Array:  # float32 (n_tile, n_blocks, 32)
-    width = rows.shape[1]
-
-    def add(total: Array, rows: Array, blocks: Array) -> Array:
-        for feature in range(rows.shape[1]):  # one fused loop
-            gap = rows[:, feature, None, None] - blocks[:, :, feature]
-            total = total + gap * gap
-        return total
-
-    def add_turn(turn: Array, total: Array) -> Array:
-        at = turn * _UNROLLED
-        return add(
-            total,
-            lax.dynamic_slice_in_dim(rows, at, _UNROLLED, axis=1),
-            lax.dynamic_slice_in_dim(blocks, at, _UNROLLED, axis=2),
-        )
-
-    zero = jnp.zeros((len(rows), blocks.shape[1], _BLOCK), jnp.float32)
-    if width <= _UNROLLED:
-        return add(zero, rows, blocks)
-    return lax.fori_loop(0, width // _UNROLLED, add_turn, zero)

@@ -1,0 +1,1 @@
+"""What `scripts/benchmark_gpu.py` measures, one thing a file."""

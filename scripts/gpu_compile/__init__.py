@@ -1,0 +1,1 @@
+"""What `scripts/compile_for_gpu.py` is made of."""
