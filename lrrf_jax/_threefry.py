@@ -7,7 +7,7 @@ setting changes them, and a program is compiled in less time.
 A key is two words, uint32 (..., 2). Keys are derived on the host, where that costs nothing.
 """
 
-from typing import Any
+from typing import Any, cast
 
 import jax
 import jax.numpy as jnp
@@ -26,6 +26,12 @@ def key_of(key: Array) -> NDArray:  # uint32 (2,)
     if kind != "threefry2x32":
         raise ValueError(f"key must be of the kind 'threefry2x32', not {kind!r}.")
     return np.asarray(jax.random.key_data(key))
+
+
+def key_from_seed(seed: int) -> Array:
+    """Make the key that ``jax.random.key`` makes of 0 .. 2**32 - 1, which would compile for it."""
+    words = np.array([0, seed], np.uint32)
+    return cast(Array, jax.random.wrap_key_data(words, impl="threefry2x32"))  # type: ignore[arg-type]
 
 
 def derive_keys(key: NDArray, number: NDArray) -> NDArray:  # uint32 (n, 2)

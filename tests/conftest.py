@@ -19,6 +19,9 @@ settings.register_profile(  # which need not find the least example that fails
     derandomize=True,
     phases=(Phase.explicit, Phase.generate),
 )
+# Of tests nothing goes into the cache of whoever runs them: some replace parts of the package.
+os.environ["LRRF_JAX_CACHE"] = "0"
+
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 
 

@@ -12,7 +12,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from lrrf_jax._typing import Array, NDArray, jit
+from lrrf_jax._programs import jit
+from lrrf_jax._typing import Array, NDArray
 from lrrf_jax.rankings.axes import with_leading_axes
 from lrrf_jax.rankings.pairwise import antisymmetric, summable
 from lrrf_jax.rankings.permutations import ordering_from_ranks

@@ -8,7 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from lrrf_jax._jax_settings import works_with_our_settings
-from lrrf_jax._typing import Array, NDArray, jit
+from lrrf_jax._programs import jit
+from lrrf_jax._typing import Array, NDArray
 from lrrf_jax.rankings.axes import with_leading_axes
 
 CELLS_PER_BLOCK = 2**20  # of rows x labels x labels

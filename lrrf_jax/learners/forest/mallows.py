@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from lrrf_jax._programs import jit
 from lrrf_jax._typing import Array, NDArray
 from lrrf_jax._xla import bucket_size
 from lrrf_jax.inference.ready import make_ready
@@ -142,7 +143,7 @@ def _leaf_centres(
     return np.asarray(completed)[:n_slots]
 
 
-@functools.partial(jax.jit, static_argnames="depth")
+@functools.partial(jit, static_argnames="depth")
 def _complete_from_above(
     leaf: Array,  # int32 (n_slots,), rising: tree * 2**depth + leaf
     votes: Array,  # int32 (n_slots, n_labels), generalised Borda, summed

@@ -11,6 +11,7 @@ from jax.sharding import Mesh, PartitionSpec
 
 from lrrf_jax import _devices as mesh
 from lrrf_jax._backend import backend_of
+from lrrf_jax._programs import jit
 from lrrf_jax._typing import Array, NDArray
 from lrrf_jax._xla import COMPILER_OPTIONS
 from lrrf_jax.inference.ready import (
@@ -24,7 +25,7 @@ from lrrf_jax.learners.forest.aggregation import ranks_of_sums, scores_of_sums
 from lrrf_jax.trees.forest import Forest
 
 _jit = functools.partial(
-    jax.jit,
+    jit,
     static_argnames=("n_labels", "aggregation", "pallas"),
     compiler_options=COMPILER_OPTIONS,
 )
@@ -65,7 +66,7 @@ def forest_scores(
 
 
 @functools.partial(
-    jax.jit,
+    jit,
     static_argnames=("function", "n_labels", "aggregation", "line"),
     compiler_options=COMPILER_OPTIONS,
 )

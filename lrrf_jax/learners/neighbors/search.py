@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from lrrf_jax._programs import jit
 from lrrf_jax._typing import AnyArray, Array, NDArray
 from lrrf_jax._xla import COMPILER_OPTIONS, bucket_size
 
@@ -72,7 +73,7 @@ def neighbor_table(
     )
 
 
-@functools.partial(jax.jit, static_argnames="k", compiler_options=COMPILER_OPTIONS)
+@functools.partial(jit, static_argnames="k", compiler_options=COMPILER_OPTIONS)
 def nearest(
     table: NeighborTable,
     features: Array,  # float32 (n_samples, n_features)
