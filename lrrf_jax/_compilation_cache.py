@@ -28,7 +28,7 @@ def use_compilation_cache(
         ``lrrf_jax/xla`` in the user's cache, as platformdirs knows it: on Linux
         ``$XDG_CACHE_HOME`` or else ``~/.cache``, on macOS ``~/Library/Caches``, on Windows
         ``%LOCALAPPDATA%``. Each kind of processor has a directory of its own in it. False: none
-        of our programs is kept, or taken, from now on; ``LRRF_JAX_CACHE=0`` says so to a process.
+        of our programs is kept, or taken, from now on.
     max_bytes : int
         Programs that were not used for longest are deleted beyond it: ours, and JAX's likewise.
 
@@ -36,9 +36,9 @@ def use_compilation_cache(
     -------
     str or None
         Where programs are kept. None where nothing was changed: the directory cannot be written,
-        or ``JAX_COMPILATION_CACHE_DIR`` says what to use, for our programs too. Also None, with a
-        warning, where another user owns the directory or all users may write to it: what they put
-        there would be run.
+        ``JAX_COMPILATION_CACHE_DIR`` says what to use, for our programs too, or
+        ``LRRF_JAX_CACHE=0`` that nothing is to be kept. Also None, with a warning, where another
+        user owns the directory or all users may write to it: what they put there would be run.
 
     Raises
     ------
@@ -59,12 +59,10 @@ def use_compilation_cache(
     if directory is False:
         use_store(None)
         return None
-    if os.environ.get("JAX_COMPILATION_CACHE_DIR"):
+    named = os.environ.get(VARIABLE)
+    if os.environ.get("JAX_COMPILATION_CACHE_DIR") or is_off(named):
         return None
     if directory is None:
-        named = os.environ.get(VARIABLE)
-        if is_off(named):
-            return None
         directory = named or default_directory()
     folder = open_folder(directory)
     programs = folder and open_folder(directory, "programs")

@@ -92,8 +92,10 @@ def _global_name(value: Any) -> str:
     found: Any = sys.modules.get(module)
     for part in name.split("."):
         found = getattr(found, part, None)
-    if value not in (found, getattr(found, "__wrapped__", None)):  # of a function, or replaced
-        raise NamelessError(f"{module}.{name} is not what it was")
+    while found is not value:
+        found = getattr(found, "__wrapped__", None)
+        if found is None:  # made in a function, or replaced
+            raise NamelessError(f"{module}.{name} is not what it was")
     return f"{module}.{name}"
 
 
@@ -143,7 +145,7 @@ def _plain(value: Any) -> str:
     if isinstance(value, tuple | list | frozenset) and not value:
         return "()"
     if isinstance(value, jax.Device):  # which is in the name by itself
-        return "a device"
+        return str(None)
     if type(value).__name__ == "AxisEnv" and not value.axis_sizes:
         return "no axes"
     if type(value).__name__ == "AbstractMesh" and value.empty:

@@ -10,6 +10,7 @@ and for programs that have no name (`NamelessError`), such as those over several
 import functools
 import inspect
 import pickle
+import re
 import weakref
 import zlib
 from collections.abc import Callable, Iterable
@@ -20,6 +21,7 @@ import numpy as np
 from jax._src import config  # JAX's own namespace reads a setting ten times as slowly
 from jax._src.core import trace_state_clean
 from jax.experimental import serialize_executable
+from jaxlib import lapack
 
 from lrrf_jax._program_keys import NamelessError, program_name
 from lrrf_jax._program_store import ProgramStore, beside_ours, current_store
@@ -151,8 +153,9 @@ class Program:
             return None
         program = _read(store, name, structure, device)
         if program is None:
-            program = self._jitted.lower(*args, **kwargs).compile()
-            _write(store, name, program, device)
+            lowered = self._jitted.lower(*args, **kwargs)
+            program = lowered.compile()
+            _write(store, name, program, device, _libraries(lowered))
         self._loaded[signature] = program
         return program
 
@@ -170,7 +173,7 @@ def _kind(leaf: Any) -> tuple[Any, ...]:
     if isinstance(leaf, np.ndarray | np.generic):
         return leaf.shape, str(leaf.dtype)
     if isinstance(leaf, jax.Array) and hasattr(leaf, "committed"):
-        return leaf.shape, str(leaf.dtype), leaf.weak_type
+        return leaf.shape, str(leaf.dtype), getattr(leaf, "weak_type", False)  # not of keys
     if type(leaf) in _ORDINARY:
         return (type(leaf).__name__,)
     raise NamelessError(repr(type(leaf)))
@@ -190,6 +193,11 @@ def _device_of(leaves: list[Any]) -> jax.Device:
     return jax.local_devices(backend=chosen)[0]
 
 
+def _libraries(lowered: Any) -> list[str]:
+    """List the functions that a program calls in libraries, such as LAPACK."""
+    return sorted(set(re.findall(r"custom_call @(\S+?)\(", lowered.as_text())))
+
+
 def _read(
     store: ProgramStore, name: str, structure: Any, device: jax.Device
 ) -> Callable[..., Any] | None:
@@ -197,7 +205,9 @@ def _read(
     if content is None:
         return None
     try:
-        code, result = pickle.loads(zlib.decompress(content))
+        code, result, calls_lapack = pickle.loads(zlib.decompress(content))
+        if calls_lapack:  # which JAX looks for when it lowers a program; else a null is called
+            lapack.prepare_lapack_call("potrf_ffi", np.float32)
         return serialize_executable.deserialize_and_load(
             code,
             structure,
@@ -210,7 +220,11 @@ def _read(
         return None
 
 
-def _write(store: ProgramStore, name: str, program: Any, device: jax.Device) -> None:
+def _write(
+    store: ProgramStore, name: str, program: Any, device: jax.Device, libraries: list[str]
+) -> None:
+    if not all(function.startswith("lapack_") for function in libraries):
+        return  # who knows what has to be done before they can be called
     devices = {
         of_one for way in jax.tree.leaves(program.input_shardings) for of_one in way.device_set
     }
@@ -219,7 +233,7 @@ def _write(store: ProgramStore, name: str, program: Any, device: jax.Device) -> 
     try:
         code, _, result = serialize_executable.serialize(program)
         shape = jax.tree.unflatten(result, range(result.num_leaves))
-        content = zlib.compress(pickle.dumps((code, shape)), 1)
+        content = zlib.compress(pickle.dumps((code, shape, bool(libraries))), 1)
     except Exception:  # of whatever kind: it is not kept
         return
     store.write(name, content)

@@ -1,5 +1,6 @@
 """Preferences between two labels: the pairs (i, j) with i < j, in row-major order."""
 
+import functools
 import math
 from collections.abc import Iterator
 
@@ -75,6 +76,7 @@ def pair_signs(
 
 
 @works_with_our_settings
+@functools.partial(jit, static_argnames="n_labels")
 def antisymmetric(
     pair_values: Array,  # float or signed int (..., n_pairs)
     n_labels: int,
