@@ -41,6 +41,12 @@ def derive_keys(key: NDArray, number: NDArray) -> NDArray:  # uint32 (n, 2)
     return np.stack(_hash(first, second, counter), axis=-1)
 
 
+def first_word(key: Array) -> int:
+    """Draw what ``jax.random.bits`` draws of a key, 0 .. 2**32 - 1, on the host."""
+    one, other = derive_keys(key_of(key), np.zeros(1, np.int32))[0]
+    return int(one ^ other)
+
+
 def random_words(key: Array, n_words: int) -> Array:  # uint32 (n_keys, n_words)
     """Draw words 0 .. n_words - 1 of each key, uint32 (n_keys, 2)."""
     first, second = _hash(key[:, :1], key[:, 1:], jnp.arange(n_words, dtype=jnp.uint32))

@@ -14,6 +14,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 
+KNOWN = {"JAX_COMPILATION_CACHE_DIR", "LRRF_JAX_CACHE"}
 SESSION = """
 import json, sys, threading
 import jax
@@ -46,8 +47,7 @@ print(json.dumps([ranks, ours, same, len(compiled)]))
 
 
 def start(folder, learner="default", params=None, **variables):
-    known = {"JAX_COMPILATION_CACHE_DIR", "LRRF_JAX_CACHE"}
-    environment = {name: value for name, value in os.environ.items() if name not in known}
+    environment = {name: value for name, value in os.environ.items() if name not in KNOWN}
     environment |= {"XDG_CACHE_HOME": str(folder), **variables}
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
     return subprocess.Popen(
@@ -115,9 +115,43 @@ def test_each_family_of_learners_finds_its_programs(tmp_path, learner, params):
     again, left, same, _ = outcome(start(tmp_path, learner, params))
     assert again == ranks
     assert same
-    print(learner, params, "ours", ours, "left", left)
-    assert len(left) < len(ours)
-    assert all(len(name) < 40 for name in left)
+    assert left == []
+
+
+COMMANDS = """
+import sys
+import jax
+compiled = []
+def note(event, seconds, fun_name="", **_):
+    if event.endswith("backend_compile_duration"):
+        compiled.append(fun_name)
+jax.monitoring.register_event_duration_secs_listener(note)
+from lrrf_jax.cli import main
+code = main(sys.argv[1:])
+print(len(compiled))
+sys.exit(code)
+"""
+
+
+@pytest.mark.slow
+def test_the_command_line_keeps_its_programs_unless_it_is_told_not_to(tmp_path):
+    command = ["train", "builtin:iris", "--learner", "rpc", "--model", str(tmp_path / "m.lrrf")]
+
+    def run(*more):
+        environment = {k: v for k, v in os.environ.items() if k not in KNOWN}
+        environment |= {"XDG_CACHE_HOME": str(tmp_path / "cache")}
+        environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
+        arguments = [sys.executable, "-c", COMMANDS, *command, *more]
+        done = subprocess.run(
+            arguments, env=environment, capture_output=True, text=True, check=True
+        )
+        return int(done.stdout.split()[-1])
+
+    assert run("--no-compilation-cache") > 0
+    assert not (tmp_path / "cache").exists()
+    assert run() > 0
+    assert run() == 0
+    assert run("--no-compilation-cache") > 0
 
 
 @pytest.mark.slow

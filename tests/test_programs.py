@@ -12,6 +12,7 @@ import pytest
 from jax._src import config
 
 from lrrf_jax import _program_keys, _program_limit, _programs
+from lrrf_jax._programs import Program
 from lrrf_jax.rankings.permutations import ordering_from_ranks
 from lrrf_jax.rankings.statistics import borda_votes
 from tests.kept import RANKS, Pair, afresh, files, make_weighed, weighed
@@ -103,6 +104,49 @@ def test_mistakes_are_told_as_jax_tells_them(store, own):
     with pytest.raises(TypeError, match="abstract array|not a valid JAX type"):
         program("rows", np.float32(1), by=1)
     assert files(store) == []
+
+
+def factor(matrix):
+    """Call LAPACK, by way of JAX."""
+    return jnp.linalg.cholesky(matrix)
+
+
+def test_lapack_is_looked_up_before_a_loaded_program_calls_it(store, own, monkeypatch):
+    looked_up = []
+    monkeypatch.setattr(
+        _programs.lapack, "prepare_lapack_call", lambda *which: looked_up.append(which)
+    )
+    matrix = np.eye(3, dtype=np.float32) * 4
+    assert Program(factor)(matrix)[0, 0] == 2
+    looked_up.clear()  # by JAX, as it was lowered
+    assert Program(factor)(matrix)[0, 0] == 2
+    assert looked_up
+
+
+def double_on_the_host(rows):
+    """Call a library that nothing is known of: Python."""
+    return jax.pure_callback(lambda rows: 2 * rows, rows, rows)
+
+
+def test_programs_that_call_other_libraries_are_not_kept(store, own):
+    assert Program(double_on_the_host)(np.float32([1, 2])).tolist() == [2, 4]
+    assert files(store) == []
+
+
+def shuffled(key, rows):
+    """Take a key of `jax.random`."""
+    return jax.random.permutation(key, rows)
+
+
+def test_keys_of_jax_are_arguments_as_others(store, own, traced):
+    rows = np.arange(9, dtype=np.int32)
+    for kind in ("threefry2x32", "rbg"):
+        key = jax.random.key(0, impl=kind)
+        expected = jax.random.permutation(key, rows).tolist()
+        traced.clear()
+        for _ in range(2):
+            assert Program(shuffled)(key, rows).tolist() == expected
+        assert traced.count("shuffled") == 1
 
 
 def test_it_is_copied_and_pickled_by_its_name():
