@@ -45,7 +45,8 @@ class ProgramStore:
                 head = opened.read(len(_MAGIC) + hashlib.sha256().digest_size)
                 content = opened.read()
                 if head == _MAGIC + _digest(name, content):
-                    os.utime(path)  # the time of its last use
+                    with contextlib.suppress(OSError):  # a disk that can only be read
+                        os.utime(path)  # the time of its last use
                     return content
         return None
 

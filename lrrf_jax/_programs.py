@@ -169,11 +169,12 @@ def _first_look(value: Any) -> Any:
 
 
 def _kind(leaf: Any) -> tuple[Any, ...]:
-    """Shape and type, in words that mean the same in every process."""
+    """Tell shape, type, and whether the result must stay on the device of the argument."""
     if isinstance(leaf, np.ndarray | np.generic):
-        return leaf.shape, str(leaf.dtype)
+        return leaf.shape, str(leaf.dtype), False, False
     if isinstance(leaf, jax.Array) and hasattr(leaf, "committed"):
-        return leaf.shape, str(leaf.dtype), getattr(leaf, "weak_type", False)  # not of keys
+        weak = getattr(leaf, "weak_type", False)  # which keys do not have
+        return leaf.shape, str(leaf.dtype), weak, leaf.committed
     if type(leaf) in _ORDINARY:
         return (type(leaf).__name__,)
     raise NamelessError(repr(type(leaf)))

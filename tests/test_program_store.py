@@ -53,6 +53,21 @@ def test_what_killed_processes_left_half_written_is_deleted(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.program", "new.half"]
 
 
+def test_a_disk_that_can_only_be_read_is_read(tmp_path, monkeypatch):
+    store = ProgramStore(str(tmp_path))
+    store.write("a", b"x")
+
+    def read_only(*_, **__):
+        raise OSError(30, "Read-only file system")
+
+    for name in ("os.utime", "tempfile.mkstemp", "os.remove"):
+        monkeypatch.setattr(name, read_only)
+    assert store.read("a") == b"x"
+    store.write("b", b"x")
+    store.remove("a")
+    assert store.read("a") == b"x"
+
+
 def test_a_disk_that_is_full_or_gone_stops_nothing(tmp_path, monkeypatch):
     store = ProgramStore(str(tmp_path / "gone"))
     store.write("a", b"x")

@@ -112,10 +112,13 @@ def factor(matrix):
 
 
 def test_lapack_is_looked_up_before_a_loaded_program_calls_it(store, own, monkeypatch):
-    looked_up = []
-    monkeypatch.setattr(
-        _programs.lapack, "prepare_lapack_call", lambda *which: looked_up.append(which)
-    )
+    looked_up, look_up = [], _programs.lapack.prepare_lapack_call
+
+    def note(*which):
+        looked_up.append(which)
+        return look_up(*which)
+
+    monkeypatch.setattr(_programs.lapack, "prepare_lapack_call", note)
     matrix = np.eye(3, dtype=np.float32) * 4
     assert Program(factor)(matrix)[0, 0] == 2
     looked_up.clear()  # by JAX, as it was lowered
