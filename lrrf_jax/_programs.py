@@ -88,12 +88,9 @@ class Program:
         if store is None or not trace_state_clean():
             return self._jitted(*args, **kwargs)
         dynamic, named, static = self._apart(args, kwargs)
-        look = (
-            *map(_first_look, dynamic),
-            *((name, _first_look(value)) for name, value in named.items()),
-            *static,
-            config.trace_context(),
-        )
+        look = (*map(_first_look, dynamic), static, config.trace_context())
+        if named:
+            look += tuple((name, _first_look(value)) for name, value in named.items())
         try:
             recent = self._recent.get(look)
         except TypeError:  # what cannot be hashed cannot be static: let JAX say so
@@ -123,6 +120,8 @@ class Program:
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any], tuple[Any, ...]]:
         """Take static arguments from the others, whether they are named or not."""
+        if not self._static_places and self._static.issuperset(kwargs):  # nearly always
+            return args, {}, tuple(kwargs.items())
         places = self._static_places
         dynamic = tuple(value for place, value in enumerate(args) if place not in places)
         named = {name: value for name, value in kwargs.items() if name not in self._static}
