@@ -1,12 +1,13 @@
 """Files of programs: whole, one's own, bounded; and who decides whether there are any."""
 
 import os
+import pickle
 
 import pytest
 from jax._src import config
 
 from lrrf_jax import _program_store, _programs, use_compilation_cache
-from lrrf_jax._program_store import ProgramStore
+from lrrf_jax._program_store import ProgramStore, chosen_store, use_store
 from lrrf_jax.rankings.permutations import ordering_from_ranks
 from tests.kept import RANKS, afresh, files
 
@@ -127,6 +128,20 @@ def test_where_the_caller_chose_otherwise_nothing_is_kept(store, setting):
     with config.enable_compilation_cache(False):
         assert _programs._store_in_use() is None
     assert _programs._store_in_use() is store
+
+
+def test_where_xla_complains_of_what_it_loads_nothing_is_kept(store, monkeypatch):
+    monkeypatch.setattr(_programs, "_CAN_KEEP", False)
+    assert _programs._store_in_use() is None
+
+
+def test_other_processes_are_told_to_keep_programs_in_the_same_place(store, monkeypatch):
+    monkeypatch.setattr(_program_store, "_beside", "of JAX")
+    told = pickle.loads(pickle.dumps(chosen_store()))
+    use_store(None)
+    use_store(*told)
+    assert _program_store.current_store().folder == store.folder
+    assert _program_store.beside_ours("of JAX")
 
 
 @pytest.mark.skipif(os.name != "posix", reason="owners of files")
