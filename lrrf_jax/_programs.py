@@ -9,10 +9,7 @@ and for programs that have no name (`NamelessError`), such as those over several
 
 import functools
 import inspect
-import pickle
-import re
 import weakref
-import zlib
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -20,9 +17,8 @@ import jax
 import numpy as np
 from jax._src import config  # JAX's own namespace reads a setting ten times as slowly
 from jax._src.core import trace_state_clean
-from jax.experimental import serialize_executable
-from jaxlib import lapack
 
+from lrrf_jax._program_code import keep_program, load_program
 from lrrf_jax._program_keys import NamelessError, program_name
 from lrrf_jax._program_store import ProgramStore, beside_ours, current_store
 
@@ -150,11 +146,11 @@ class Program:
         except NamelessError:
             self._loaded[signature] = None
             return None
-        program = _read(store, name, structure, device)
+        program = load_program(store, name, structure, device)
         if program is None:
             lowered = self._jitted.lower(*args, **kwargs)
             program = lowered.compile()
-            _write(store, name, program, device, _libraries(lowered))
+            keep_program(store, name, lowered, program, device)
         self._loaded[signature] = program
         return program
 
@@ -191,52 +187,6 @@ def _device_of(leaves: list[Any]) -> jax.Device:
     if isinstance(chosen, jax.Device):
         return chosen
     return jax.local_devices(backend=chosen)[0]
-
-
-def _libraries(lowered: Any) -> list[str]:
-    """List the functions that a program calls in libraries, such as LAPACK."""
-    return sorted(set(re.findall(r"custom_call @(\S+?)\(", lowered.as_text())))
-
-
-def _read(
-    store: ProgramStore, name: str, structure: Any, device: jax.Device
-) -> Callable[..., Any] | None:
-    content = store.read(name)
-    if content is None:
-        return None
-    try:
-        code, result, calls_lapack = pickle.loads(zlib.decompress(content))
-        if calls_lapack:  # which JAX looks for when it lowers a program; else a null is called
-            lapack.prepare_lapack_call("potrf_ffi", np.float32)
-        return serialize_executable.deserialize_and_load(
-            code,
-            structure,
-            jax.tree.structure(result),
-            backend=device.client,
-            execution_devices=[device],
-        )
-    except Exception:  # of whatever kind: what cannot be loaded is compiled again
-        store.remove(name)
-        return None
-
-
-def _write(
-    store: ProgramStore, name: str, program: Any, device: jax.Device, libraries: list[str]
-) -> None:
-    if not all(function.startswith("lapack_") for function in libraries):
-        return  # who knows what has to be done before they can be called
-    devices = {
-        of_one for way in jax.tree.leaves(program.input_shardings) for of_one in way.device_set
-    }
-    if not devices <= {device}:
-        return
-    try:
-        code, _, result = serialize_executable.serialize(program)
-        shape = jax.tree.unflatten(result, range(result.num_leaves))
-        content = zlib.compress(pickle.dumps((code, shape, bool(libraries))), 1)
-    except Exception:  # of whatever kind: it is not kept
-        return
-    store.write(name, content)
 
 
 if TYPE_CHECKING:

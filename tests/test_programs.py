@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from jax._src import config
 
-from lrrf_jax import _program_keys, _program_limit, _programs
+from lrrf_jax import _program_code, _program_keys, _program_limit, _programs
 from lrrf_jax._programs import Program
 from lrrf_jax.rankings.permutations import ordering_from_ranks
 from lrrf_jax.rankings.statistics import borda_votes
@@ -112,13 +112,13 @@ def factor(matrix):
 
 
 def test_lapack_is_looked_up_before_a_loaded_program_calls_it(store, own, monkeypatch):
-    looked_up, look_up = [], _programs.lapack.prepare_lapack_call
+    looked_up, look_up = [], _program_code.lapack.prepare_lapack_call
 
     def note(*which):
         looked_up.append(which)
         return look_up(*which)
 
-    monkeypatch.setattr(_programs.lapack, "prepare_lapack_call", note)
+    monkeypatch.setattr(_program_code.lapack, "prepare_lapack_call", note)
     matrix = np.eye(3, dtype=np.float32) * 4
     assert Program(factor)(matrix)[0, 0] == 2
     looked_up.clear()  # by JAX, as it was lowered

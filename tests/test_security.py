@@ -71,7 +71,7 @@ def test_only_own_programs_and_the_benchmarks_unpickle_and_nothing_evaluates_tex
         for path, node in calls(name)
         if "pickle" in ast.unparse(node.func)
     }
-    assert unpickling <= {"benchmarks", "_programs.py"}
+    assert unpickling <= {"benchmarks", "_program_code.py"}
     for name in ("eval", "exec"):
         assert not [path for path, node in calls(name) if isinstance(node.func, ast.Name)]
     assert not [path for path, node in calls("run") if "shell=True" in ast.unparse(node)]
