@@ -9,6 +9,8 @@ import time
 
 import jax
 
+from lrrf_jax._programs import forget_programs
+
 _MAPS = "/proc/self/maps"
 _MOST_MAPS = "/proc/sys/vm/max_map_count"
 _SECONDS_BETWEEN_CHECKS = 1.0  # one costs a microsecond per map
@@ -18,7 +20,7 @@ _times_dropped = 0
 
 
 def make_room_for_programs() -> None:
-    """Drop JAX's compiled programs where they take more than half of the maps.
+    """Drop compiled programs where they take more than half of the maps.
 
     They are compiled again, or read from the compilation cache, when they are next called. To be
     called where new programs are about to be compiled.
@@ -35,6 +37,7 @@ def make_room_for_programs() -> None:
         return  # no Linux
     if too_many:
         jax.clear_caches()
+        forget_programs()
         _times_dropped += 1
 
 

@@ -7,7 +7,7 @@ setting changes them, and a program is compiled in less time.
 A key is two words, uint32 (..., 2). Keys are derived on the host, where that costs nothing.
 """
 
-from typing import Any
+from typing import Any, cast
 
 import jax
 import jax.numpy as jnp
@@ -28,11 +28,23 @@ def key_of(key: Array) -> NDArray:  # uint32 (2,)
     return np.asarray(jax.random.key_data(key))
 
 
+def key_from_seed(seed: int) -> Array:
+    """Make the key that ``jax.random.key`` makes of 0 .. 2**32 - 1, which would compile for it."""
+    words = np.array([0, seed], np.uint32)
+    return cast(Array, jax.random.wrap_key_data(words, impl="threefry2x32"))  # type: ignore[arg-type]
+
+
 def derive_keys(key: NDArray, number: NDArray) -> NDArray:  # uint32 (n, 2)
     """Derive the key of each number, int32 (n,), from the one key, (2,), or its own, (n, 2)."""
     counter = number.astype(np.uint32)
     first, second = (np.broadcast_to(key[..., word], counter.shape) for word in (0, 1))
     return np.stack(_hash(first, second, counter), axis=-1)
+
+
+def first_word(key: Array) -> int:
+    """Draw what ``jax.random.bits`` draws of a key, 0 .. 2**32 - 1, on the host."""
+    one, other = derive_keys(key_of(key), np.zeros(1, np.int32))[0]
+    return int(one ^ other)
 
 
 def random_words(key: Array, n_words: int) -> Array:  # uint32 (n_keys, n_words)

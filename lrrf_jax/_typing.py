@@ -20,8 +20,7 @@ Rankings are *positions*: entry (i, j) is the place of label j in ranking i, 1 =
 NaN where the ranking leaves label j out.
 """
 
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 import numpy as np
 from jax import Array
@@ -30,21 +29,4 @@ NDArray: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 # Fields of containers that live on both sides: NumPy arrays on the host, JAX arrays in a program.
 AnyArray: TypeAlias = Any
 
-Result = TypeVar("Result")
-
-if TYPE_CHECKING:
-
-    def jit(
-        function: Callable[..., Result],
-        /,
-        *,
-        static_argnames: str | Iterable[str] | None = None,
-        compiler_options: dict[str, Any] | None = None,
-    ) -> Callable[..., Result]:
-        """Keep the type of the result, where `jax.jit` says Any; arguments may be NumPy arrays."""
-        return function
-
-else:
-    from jax import jit
-
-__all__ = ["AnyArray", "Array", "NDArray", "jit"]
+__all__ = ["AnyArray", "Array", "NDArray"]

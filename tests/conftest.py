@@ -9,6 +9,10 @@ import os
 import jax
 import pytest
 from hypothesis import Phase, settings
+from jax._src import config
+
+from lrrf_jax._program_store import ProgramStore, chosen_store, use_store
+from lrrf_jax._programs import forget_programs
 
 settings.register_profile("fixed", deadline=None, max_examples=30, derandomize=True)
 settings.register_profile("hunt", deadline=None, max_examples=2000)
@@ -19,6 +23,9 @@ settings.register_profile(  # which need not find the least example that fails
     derandomize=True,
     phases=(Phase.explicit, Phase.generate),
 )
+# Of tests nothing goes into the cache of whoever runs them: some replace parts of the package.
+os.environ["LRRF_JAX_CACHE"] = "0"
+
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 
 
@@ -26,3 +33,30 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 def _strict_dtype_promotion():
     with jax.numpy_dtype_promotion("strict"):
         yield
+
+
+# ------------------------------------------------------------------------ programs that are kept
+@pytest.fixture
+def store(tmp_path):
+    """Keep programs in a folder, as where nobody said anything."""
+    before = chosen_store()
+    store = ProgramStore(str(tmp_path))
+    use_store(store)
+    with config.compilation_cache_dir(None):
+        yield store
+    use_store(*before)
+    forget_programs()
+
+
+@pytest.fixture
+def traced():
+    """Names of the functions that JAX traces, which no kept program needs."""
+    names = []
+
+    def note(event, seconds, fun_name="", **_):
+        if event.endswith("jaxpr_trace_duration"):
+            names.append(fun_name)
+
+    jax.monitoring.register_event_duration_secs_listener(note)
+    yield names
+    jax.monitoring.unregister_event_duration_listener(note)

@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from lrrf_jax import InputError, use_compilation_cache
+from lrrf_jax._program_store import beside_ours, chosen_store, current_store, use_store
 
 
 @pytest.fixture
@@ -19,7 +20,10 @@ def jax_settings(monkeypatch):
     changed = {}
     monkeypatch.setattr(jax.config, "update", changed.__setitem__)
     monkeypatch.delenv("JAX_COMPILATION_CACHE_DIR", raising=False)
-    return changed
+    monkeypatch.delenv("LRRF_JAX_CACHE")
+    before = chosen_store()
+    yield changed
+    use_store(*before)
 
 
 def test_compiled_programs_are_kept_in_the_cache_directory(tmp_path, monkeypatch, jax_settings):
@@ -56,6 +60,18 @@ def test_directory_and_size_can_be_given(tmp_path, jax_settings):
     assert jax_settings == {}
 
 
+def test_own_programs_lie_beside_those_of_jax(tmp_path, jax_settings):
+    folder = use_compilation_cache(tmp_path, max_bytes=7)
+    store = current_store()
+    assert store.folder == os.path.join(folder, "programs")
+    assert store._max_bytes == 7
+    assert chosen_store() == (store, folder)
+    assert beside_ours(folder)
+    assert not beside_ours("elsewhere")
+    assert use_compilation_cache(False) is None
+    assert current_store() is None
+
+
 def test_programs_that_a_killed_process_left_half_written_are_dropped(tmp_path, jax_settings):
     folder = pathlib.Path(use_compilation_cache(tmp_path))
     for name in ("whole-1-cache", "whole-1-atime", "half-2-cache", "new-3-cache"):
@@ -64,7 +80,7 @@ def test_programs_that_a_killed_process_left_half_written_are_dropped(tmp_path, 
             os.utime(folder / name, (0, 0))
     use_compilation_cache(tmp_path)
     left = sorted(path.name for path in folder.iterdir())
-    assert left == ["new-3-cache", "whole-1-atime", "whole-1-cache"]
+    assert left == ["new-3-cache", "programs", "whole-1-atime", "whole-1-cache"]
 
 
 def test_a_directory_that_the_environment_names_stays(tmp_path, monkeypatch, jax_settings):
@@ -90,7 +106,8 @@ jax.monitoring.register_event_listener(lambda event, **kwargs: hits.append(event
 jax.jit(lambda x: jnp.sort(x) * 3 + 1)(jnp.arange(5.0)).block_until_ready()
 print("/jax/compilation_cache/cache_hits" in hits)
 """
-    variables = {k: v for k, v in os.environ.items() if k != "JAX_COMPILATION_CACHE_DIR"}
+    known = {"JAX_COMPILATION_CACHE_DIR", "LRRF_JAX_CACHE"}
+    variables = {k: v for k, v in os.environ.items() if k not in known}
     command = [sys.executable, "-c", code, str(tmp_path)]
     found = [
         subprocess.run(command, env=variables, capture_output=True, text=True, check=True).stdout

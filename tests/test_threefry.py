@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from lrrf_jax import RandomForestLabelRanker, _threefry
+from lrrf_jax._jax_settings import our_settings
 
 RANDOM_KEY = jax.random.key(20, impl="threefry2x32")
 NUMBERS = np.int32([0, 1, 2, 77, 2**31 - 1, -1])
@@ -70,3 +71,12 @@ def test_no_setting_of_jax_changes_a_forest():
 def test_keys_of_another_kind_are_refused():
     with pytest.raises(ValueError, match="'threefry2x32', not 'rbg'"):
         _threefry.key_of(jax.random.key(0, impl="rbg"))
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2**31, 2**32 - 1])
+def test_keys_of_seeds_and_their_first_words_are_those_of_jax(seed):
+    with our_settings():
+        key, expected = _threefry.key_from_seed(seed), jax.random.key(seed, impl="threefry2x32")
+        assert key.dtype == expected.dtype
+        assert jax.random.key_data(key).tolist() == jax.random.key_data(expected).tolist()
+        assert _threefry.first_word(key) == int(jax.random.bits(expected, (), np.uint32))

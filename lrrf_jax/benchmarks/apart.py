@@ -27,10 +27,6 @@ _MIXED_CALLS = 1000
 _MOST_MIXED_ROWS = 100_000
 _MIB = 2**20
 # With the compilation cache in a directory of the caller's.
-_CACHE_SETTINGS = {
-    "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
-    "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "0",
-}
 
 
 def measure_apart(
@@ -86,7 +82,7 @@ def _grown_forest(shape: Shape, plan: Plan, folder: str) -> str:
 
 
 def _cold_start(shape: Shape, plan: Plan, folder: str) -> dict[str, Any]:
-    cache = {"JAX_COMPILATION_CACHE_DIR": os.path.join(folder, "cache"), **_CACHE_SETTINGS}
+    cache = {"LRRF_JAX_CACHE": os.path.join(folder, "cache")}
     first = _ask("fit", shape, plan, variables=cache, rows=min(plan.fit_rows))
     second = _ask("fit", shape, plan, variables=cache, rows=min(plan.fit_rows))
     return first | {
@@ -100,9 +96,8 @@ def _ask(
 ) -> dict[str, Any]:
     """Do a task in a process of its own."""
     request = {"task": task, "shape": shape, "plan": dataclasses.asdict(plan), **details}
-    environment = os.environ | (variables or {})
-    if variables is None:
-        environment.pop("JAX_COMPILATION_CACHE_DIR", None)
+    environment = os.environ | (variables or {"LRRF_JAX_CACHE": "0"})
+    environment.pop("JAX_COMPILATION_CACHE_DIR", None)
     done = subprocess.run(
         [sys.executable, "-m", "lrrf_jax.benchmarks.apart", json.dumps(request)],
         env=environment,

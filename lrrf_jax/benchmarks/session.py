@@ -14,6 +14,7 @@ import jax
 import numpy as np
 
 from lrrf_jax._jax_backend import require_backend
+from lrrf_jax._program_store import use_store
 from lrrf_jax._validation import InputError
 from lrrf_jax.benchmarks import bars, engines
 from lrrf_jax.benchmarks.cases import DATA_NOTE, Plan, Shape, synthetic
@@ -82,6 +83,7 @@ def measure(
         ``what``, ``created``, ``versions``, ``hardware``, ``settings``, ``notes``, ``cells``,
         ``bars``; see `lrrf_jax.benchmarks.report` for tables of it.
     """
+    use_store(None)  # compiling is a part of what is measured
     document = document or new_document(plan)
     require_same_machine(document)
     threads = (1, n_cores()) if n_cores() > 1 else (1,)

@@ -124,8 +124,7 @@ def evaluate(
     failures = _runtime.Failures()
     if model is not None:
         _require_no_options_of_cross_validation(ctx)
-        if not no_compilation_cache:
-            use_compilation_cache()
+        use_compilation_cache(False if no_compilation_cache else None)
         rows = _scored(model, sources, reading, failures)
         _show({"model": model, "results": rows}, failures, json, _model_rows)
         failures.end(len(sources))
@@ -137,8 +136,7 @@ def evaluate(
     shares = _comparison.shares_of(missing)
     rankers = _comparison.learners_of(_learners.learner_names(learner), set_, protocol)
     _require_places(sources, results, report)
-    if not no_compilation_cache:
-        use_compilation_cache()
+    use_compilation_cache(False if no_compilation_cache else None)
     comparison = _comparison.compare_sources(
         sources,
         reading,

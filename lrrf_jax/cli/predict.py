@@ -129,8 +129,7 @@ def predict(
     _runtime.share_one_heap()
     _runtime.require_model_file(model)
     ranker = load(model)
-    if not no_compilation_cache:
-        use_compilation_cache()
+    use_compilation_cache(False if no_compilation_cache else None)
     untold: list[str] = []
     failures_seen: list[Any] = []
 

@@ -92,8 +92,7 @@ def train(
     table = _learners.read_data(data, reading)
     read = time.perf_counter()
     _tell_columns(table)
-    if not no_compilation_cache:
-        use_compilation_cache()
+    use_compilation_cache(False if no_compilation_cache else None)
     try:
         columns = {"feature_names": table.feature_names, "labels": table.labels}
         ranker.fit(table.X, table.y, table.sample_weight, **columns, **options)

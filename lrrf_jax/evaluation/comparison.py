@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import jax
 from tqdm import tqdm
 
+from lrrf_jax._program_store import chosen_store, use_store
 from lrrf_jax._threads import limit_threads, thread_count
 from lrrf_jax._validation import InputError, require_integer
 from lrrf_jax.evaluation.protocol import (
@@ -243,13 +244,14 @@ def _outcomes(
         return
     share = max(1, thread_count() // n_jobs)
     cache = {name: getattr(jax.config, name) for name in _CACHE_SETTINGS}
+    programs = chosen_store()
     # A forked process would inherit locks of JAX's threads, and not the threads.
     context = multiprocessing.get_context("spawn")
     told, teller = context.Pipe(duplex=False)
     pool = concurrent.futures.ProcessPoolExecutor(
         min(n_jobs, len(tasks)),
         context,
-        functools.partial(_start_worker, tables, share, cache, told),
+        functools.partial(_start_worker, tables, share, cache, programs, told),
     )
     with told, teller:
         try:
@@ -287,6 +289,7 @@ def _start_worker(
     tables: dict[str, Any],
     n_threads: int,
     cache: dict[str, Any],
+    programs: tuple[Any, ...],
     told: multiprocessing.connection.Connection,
 ) -> None:
     # A Ctrl-C reaches all processes of a terminal; the one that started this one answers it.
@@ -296,6 +299,7 @@ def _start_worker(
     os.environ["NPROC"] = str(n_threads)  # what XLA's own pools go by; no backend is up yet
     for name, value in cache.items():
         jax.config.update(name, value)
+    use_store(*programs)
     threading.Thread(target=_end_when_told, args=[told], daemon=True).start()
 
 

@@ -11,10 +11,10 @@ import math
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-import jax
 import numpy as np
 
 from lrrf_jax._jax_settings import our_settings
+from lrrf_jax._threefry import key_from_seed
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError
 from lrrf_jax.learners import RandomForestLabelRanker
@@ -74,7 +74,7 @@ def predict_with_deletion_in_leaves(
     order = np.argsort(y_train, axis=1)
     query_leaf, training_leaf = ranker._leaf_slots(X), ranker._leaf_slots(X_train)
     with our_settings():
-        key = jax.random.key(ranker._seed, impl="threefry2x32")
+        key = key_from_seed(ranker._seed)
         counts = views.bootstrap_table(key, len(y_train), forest.n_trees, ranker.config_.bootstrap)
     total = np.zeros((len(query_leaf), n_labels))
     for tree, child in enumerate(seed.spawn(forest.n_trees)):

@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 
 from lrrf_jax._jax_settings import our_settings
 from lrrf_jax._program_limit import make_room_for_programs
+from lrrf_jax._threefry import key_from_seed
 from lrrf_jax.learners._parameters import Parametrised
 from lrrf_jax.learners._prediction import RankingModel
 from lrrf_jax.learners._table import (
@@ -125,7 +126,7 @@ class LabelRanker(Parametrised, RankingModel, StoredModel, BaseEstimator):
             self._check_settings(table.shape)
             make_room_for_programs()
             self._seed = self._draw_seed()
-            key = jax.random.key(self._seed, impl="threefry2x32")
+            key = key_from_seed(self._seed)
             params, config = self._fit(key, table, **options)
         self._set_fitted(params, config, table.labels, table.feature_names)
         self.n_features_in_ = table.features.shape[1]

@@ -16,6 +16,7 @@ import numpy as np
 from jax import lax
 
 from lrrf_jax._devices import on_host
+from lrrf_jax._programs import jit
 from lrrf_jax._typing import Array, NDArray
 from lrrf_jax._validation import require_choice, require_integer
 from lrrf_jax._xla import COMPILER_OPTIONS, take
@@ -51,7 +52,7 @@ def rounds_of_pairs(n_labels: int) -> NDArray:  # int32 (n_rounds, n_labels)
     return partner
 
 
-@functools.partial(jax.jit, static_argnames="pairs")
+@functools.partial(jit, static_argnames="pairs")
 def constraints(
     positions: Array,  # float32 (..., n_labels), NaN: missing; equal: order unknown
     *,
@@ -86,7 +87,7 @@ class _Descent(NamedTuple):
     n_wrong: Array  # int32 (), mistakes in the last epoch
 
 
-@functools.partial(jax.jit, static_argnames="bounded", compiler_options=COMPILER_OPTIONS)
+@functools.partial(jit, static_argnames="bounded", compiler_options=COMPILER_OPTIONS)
 def fit_perceptron(
     key: Array,
     columns: Array,  # float32 (n_samples, n_columns)

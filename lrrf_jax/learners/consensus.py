@@ -4,11 +4,11 @@ import functools
 from typing import Annotated, Any, NamedTuple
 
 import chex
-import jax
 import jax.numpy as jnp
 import numpy as np
 
 from lrrf_jax._backend import Backend
+from lrrf_jax._programs import jit
 from lrrf_jax._typing import AnyArray, Array, NDArray
 from lrrf_jax.learners._table import TrainingTable
 from lrrf_jax.learners.base import LabelRanker
@@ -31,7 +31,7 @@ def fit_consensus(table: TrainingTable) -> ConsensusParams:
     return ConsensusParams(np.average(votes, axis=0, weights=table.weight).astype(np.float32))
 
 
-@functools.partial(jax.jit, static_argnames="of_ranks")
+@functools.partial(jit, static_argnames="of_ranks")
 def consensus_rows(
     mean_vote: Array,  # float32 (n_labels,)
     features: Array,  # float32 (n_samples, n_features)

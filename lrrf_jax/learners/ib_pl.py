@@ -37,7 +37,7 @@ def overall_strength(table: TrainingTable) -> NDArray:  # float32 (n_labels,), s
             n_groups=1,
             prior=_OVERALL_PRIOR,
         )
-        return np.asarray(fit.strength[0])
+        return np.asarray(fit.strength)[0]
 
 
 class PlackettLuceNeighborsLabelRanker(NeighborsLabelRanker):

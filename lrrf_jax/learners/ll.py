@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from lrrf_jax._programs import jit
 from lrrf_jax._typing import Array, NDArray
 from lrrf_jax._validation import require_choice, require_integer, require_number
 from lrrf_jax._xla import COMPILER_OPTIONS
@@ -52,7 +53,7 @@ def differences(n_labels: int) -> NDArray:  # float32 (n_labels, n_pairs)
     return np.ascontiguousarray((eye[first] - eye[second]).T)
 
 
-@functools.partial(jax.jit, compiler_options=COMPILER_OPTIONS)
+@functools.partial(jit, compiler_options=COMPILER_OPTIONS)
 def fit_lbfgs(
     columns: Array,  # float32 (n_blocks, block_rows, n_columns)
     sign: Array,  # int8 (n_blocks, block_rows, n_pairs)
@@ -90,7 +91,7 @@ def fit_lbfgs(
     return found.params, found.n_steps
 
 
-@functools.partial(jax.jit, compiler_options=COMPILER_OPTIONS)
+@functools.partial(jit, compiler_options=COMPILER_OPTIONS)
 def fit_boost(
     columns: Array,  # float32 (n_blocks, block_rows, n_columns)
     sign: Array,  # int8 (n_blocks, block_rows, n_pairs)
@@ -162,10 +163,10 @@ def fit_ll(
     start = np.zeros((columns.shape[-1], positions.shape[-1]), np.float32)
     if solver == "lbfgs":
         limits = np.float32(ridge), np.int32(max_iter), np.float32(tolerance)
-        models, n_steps = fit_lbfgs(columns, sign, row_weight, *limits, start)
-    else:
-        models, n_steps = fit_boost(columns, sign, row_weight, np.int32(n_rounds), start), n_rounds
-    return params_of(scaling, models), int(n_steps)
+        models, steps = fit_lbfgs(columns, sign, row_weight, *limits, start)
+        return params_of(scaling, np.asarray(models)), int(steps)
+    models = fit_boost(columns, sign, row_weight, np.int32(n_rounds), start)
+    return params_of(scaling, np.asarray(models)), n_rounds
 
 
 class LogLinearLabelRanker(UtilityLabelRanker):

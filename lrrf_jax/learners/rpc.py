@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from lrrf_jax._programs import jit
 from lrrf_jax._typing import Array, NDArray
 from lrrf_jax._validation import require_choice, require_integer, require_number
 from lrrf_jax._xla import COMPILER_OPTIONS, scan
@@ -58,7 +59,7 @@ class _Fit(NamedTuple):
     curvature: Array  # float32 (n_pairs, n_columns, n_columns)
 
 
-@functools.partial(jax.jit, compiler_options=COMPILER_OPTIONS)
+@functools.partial(jit, compiler_options=COMPILER_OPTIONS)
 def fit_pairs(
     features: Array,  # float32 (n_blocks, block_rows, n_features)
     sign: Array,  # int8 (n_blocks, block_rows, n_pairs): which label is first; 0: unknown
@@ -197,9 +198,7 @@ def rpc_votes(params: LinearParams, features: Array, *, voting: str) -> Array:
     return votes
 
 
-@functools.partial(
-    jax.jit, static_argnames=("voting", "of_ranks"), compiler_options=COMPILER_OPTIONS
-)
+@functools.partial(jit, static_argnames=("voting", "of_ranks"), compiler_options=COMPILER_OPTIONS)
 def rpc_rows(
     params: LinearParams,
     features: Array,  # float32 (n_samples, n_features)

@@ -12,7 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from lrrf_jax._jax_settings import works_with_our_settings
-from lrrf_jax._typing import AnyArray, Array, jit
+from lrrf_jax._programs import jit
+from lrrf_jax._typing import AnyArray, Array
 from lrrf_jax._xla import scan, worked_out
 from lrrf_jax.rankings.axes import namespace_of, with_leading_axes
 from lrrf_jax.rankings.kemeny import kemeny_exact, kemeny_local_search

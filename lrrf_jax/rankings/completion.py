@@ -3,7 +3,8 @@
 import chex
 import jax.numpy as jnp
 
-from lrrf_jax._typing import Array, jit
+from lrrf_jax._programs import jit
+from lrrf_jax._typing import Array
 from lrrf_jax._xla import scan
 from lrrf_jax.rankings.permutations import places, rank_scores, take_in_order
 

@@ -13,7 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from lrrf_jax._backend import by_platform
-from lrrf_jax._typing import Array, NDArray, jit
+from lrrf_jax._programs import jit
+from lrrf_jax._typing import Array, NDArray
 from lrrf_jax.rankings.axes import with_leading_axes
 from lrrf_jax.rankings.kemeny_wide import WRITTEN_OUT_LABELS, exact_wide, search_wide
 from lrrf_jax.rankings.pairwise import antisymmetric, summable

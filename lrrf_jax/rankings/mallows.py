@@ -19,7 +19,8 @@ import numpy as np
 from lrrf_jax._backend import by_platform
 from lrrf_jax._jax_settings import works_with_our_settings
 from lrrf_jax._numerics import quotient, sum_in_turn
-from lrrf_jax._typing import AnyArray, Array, jit
+from lrrf_jax._programs import jit
+from lrrf_jax._typing import AnyArray, Array
 from lrrf_jax._xla import worked_out
 from lrrf_jax.rankings.aggregation import borda
 from lrrf_jax.rankings.axes import namespace_of, with_leading_axes

@@ -1,5 +1,6 @@
 """Preferences between two labels: the pairs (i, j) with i < j, in row-major order."""
 
+import functools
 import math
 from collections.abc import Iterator
 
@@ -8,7 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from lrrf_jax._jax_settings import works_with_our_settings
-from lrrf_jax._typing import Array, NDArray, jit
+from lrrf_jax._programs import jit
+from lrrf_jax._typing import Array, NDArray
 from lrrf_jax.rankings.axes import with_leading_axes
 
 CELLS_PER_BLOCK = 2**20  # of rows x labels x labels
@@ -74,6 +76,7 @@ def pair_signs(
 
 
 @works_with_our_settings
+@functools.partial(jit, static_argnames="n_labels")
 def antisymmetric(
     pair_values: Array,  # float or signed int (..., n_pairs)
     n_labels: int,

@@ -8,7 +8,8 @@ import chex
 import jax.numpy as jnp
 
 from lrrf_jax._jax_settings import works_with_our_settings
-from lrrf_jax._typing import AnyArray, Array, jit
+from lrrf_jax._programs import jit
+from lrrf_jax._typing import AnyArray, Array
 from lrrf_jax.rankings.axes import namespace_of, with_leading_axes
 
 # Up to this many labels, comparing all pairs beats sorting: on a CPU, XLA vectorises the

@@ -18,7 +18,8 @@ from jax import lax
 from lrrf_jax._backend import by_platform
 from lrrf_jax._jax_settings import works_with_our_settings
 from lrrf_jax._numerics import product, quotient, sum_in_turn
-from lrrf_jax._typing import AnyArray, Array, jit
+from lrrf_jax._programs import jit
+from lrrf_jax._typing import AnyArray, Array
 from lrrf_jax._xla import worked_out
 from lrrf_jax.rankings.axes import namespace_of
 from lrrf_jax.rankings.permutations import places, rank_scores

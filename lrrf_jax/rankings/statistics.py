@@ -5,7 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from lrrf_jax._numerics import quotient
-from lrrf_jax._typing import Array, NDArray, jit
+from lrrf_jax._programs import jit
+from lrrf_jax._typing import Array, NDArray
 from lrrf_jax._xla import worked_out
 from lrrf_jax.rankings.axes import with_leading_axes
 from lrrf_jax.rankings.permutations import places

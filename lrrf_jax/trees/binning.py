@@ -14,7 +14,8 @@ import numpy as np
 from jax import lax
 
 from lrrf_jax._numerics import HIGHEST, float_key
-from lrrf_jax._typing import Array, NDArray, jit
+from lrrf_jax._programs import jit
+from lrrf_jax._typing import Array, NDArray
 from lrrf_jax._xla import COMPILER_OPTIONS, fusion_barrier, take
 
 MAX_THRESHOLDS = 255  # bins fit in uint8

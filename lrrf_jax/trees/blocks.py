@@ -18,7 +18,8 @@ from jax.sharding import Mesh, PartitionSpec
 from lrrf_jax import _devices
 from lrrf_jax._backend import Backend, backend_of
 from lrrf_jax._jax_settings import our_settings
-from lrrf_jax._typing import AnyArray, Array, NDArray, jit
+from lrrf_jax._programs import jit
+from lrrf_jax._typing import AnyArray, Array, NDArray
 from lrrf_jax._xla import COMPILER_OPTIONS, bucket_size
 from lrrf_jax.trees.criterion import HistogramCriterion
 from lrrf_jax.trees.draws import TreeKeys, drawn_capacity, keys_of_trees

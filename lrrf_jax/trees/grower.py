@@ -15,7 +15,8 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from lrrf_jax._typing import AnyArray, Array, jit
+from lrrf_jax._programs import jit
+from lrrf_jax._typing import AnyArray, Array
 from lrrf_jax._xla import COMPILER_OPTIONS, fusion_barrier, take
 from lrrf_jax.trees.binning import bins_of_rows, candidate_bins
 from lrrf_jax.trees.cell_search import search_cells

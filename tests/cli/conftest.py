@@ -41,6 +41,7 @@ def lrrf_process(subprocess_cache, tmp_path):
         variables = {**os.environ, "XDG_CACHE_HOME": str(subprocess_cache)}
         variables["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
         variables.pop("JAX_COMPILATION_CACHE_DIR")
+        variables.pop("LRRF_JAX_CACHE")
         code = f"import sys; from lrrf_jax.cli import main; {first}; sys.exit(main())"
         done = subprocess.run(
             [sys.executable, "-c", code, *map(str, arguments)],

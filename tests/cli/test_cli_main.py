@@ -129,19 +129,21 @@ def test_commands_keep_compiled_programs_unless_told_otherwise(
     used = []
     for command in ("train", "predict", "evaluate"):
         name = f"lrrf_jax.cli.{command}.use_compilation_cache"
-        monkeypatch.setattr(name, lambda command=command: used.append(command))
+        monkeypatch.setattr(name, lambda way, command=command: used.append((command, way)))
     commands = [
         ("train", toy, "--features", "A*", "--learner", "default", "--model", tmp_path / "m"),
         ("predict", model, toy, "--output", tmp_path / "r.csv"),
         ("evaluate", toy, "--features", "A*", "--learner", "default", "--folds", "2"),
         ("evaluate", toy, "--model", model),
     ]
+    names = ["train", "predict", "evaluate", "evaluate"]
     for arguments in commands:
         lrrf(*arguments, "--no-compilation-cache")
-    assert used == []
+    assert used == [(name, False) for name in names]
+    used.clear()
     for arguments in commands:
         lrrf(*arguments)
-    assert used == ["train", "predict", "evaluate", "evaluate"]
+    assert used == [(name, None) for name in names]
 
 
 @pytest.mark.parametrize(

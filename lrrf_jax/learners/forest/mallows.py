@@ -13,6 +13,7 @@ import numpy as np
 from jax import lax
 
 from lrrf_jax._devices import on_host
+from lrrf_jax._programs import jit
 from lrrf_jax._typing import Array, NDArray
 from lrrf_jax._xla import bucket_size
 from lrrf_jax.inference.ready import make_ready
@@ -143,7 +144,7 @@ def _leaf_centres(
     return np.asarray(completed)[:n_slots]
 
 
-@functools.partial(jax.jit, static_argnames="depth")
+@functools.partial(jit, static_argnames="depth")
 def _complete_from_above(
     leaf: Array,  # int32 (n_slots,), rising: tree * 2**depth + leaf
     votes: Array,  # int32 (n_slots, n_labels), generalised Borda, summed

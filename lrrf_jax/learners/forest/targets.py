@@ -3,7 +3,6 @@
 import functools
 from collections.abc import Callable
 
-import jax.numpy as jnp
 import numpy as np
 
 from lrrf_jax._typing import NDArray
@@ -125,7 +124,7 @@ def _dispersion(
     positions, config, total_weight, weighted, *, impurity
 ) -> tuple[NDArray, Criterion]:
     signs = np.asarray(pair_signs(positions), np.int32)
-    wins = np.asarray(antisymmetric(jnp.asarray(signs), config.n_labels)).sum(-1, dtype=np.int32)
+    wins = np.asarray(antisymmetric(signs, config.n_labels)).sum(-1, dtype=np.int32)
     masked = bool((signs == 0).any())
     columns = [signs, wins] + [np.abs(signs).sum(1, keepdims=True)] * masked
     criterion = Disagreement(

@@ -13,6 +13,8 @@ import numpy as np
 from jax import lax
 
 from lrrf_jax import metrics
+from lrrf_jax._programs import jit
+from lrrf_jax._threefry import key_from_seed
 from lrrf_jax._typing import Array, NDArray
 from lrrf_jax._validation import warn_user
 from lrrf_jax._xla import COMPILER_OPTIONS, bucket_size, take
@@ -39,7 +41,7 @@ def progress(verbose: int, n_trees: int) -> Iterator[Callable[[int], None]]:
         yield lambda n_grown: bar.update(n_grown) and None
 
 
-@functools.partial(jax.jit, compiler_options=COMPILER_OPTIONS)
+@functools.partial(jit, compiler_options=COMPILER_OPTIONS)
 def _leaf_numbers(forest: ReadyForest, features: Array) -> Array:
     chex.assert_rank(features, 2)
     chex.assert_type(features, jnp.float32)
@@ -65,9 +67,7 @@ def slots(features: NDArray, forest: ReadyForest) -> NDArray:
     return table[np.arange(len(table)), leaves(features, forest)]
 
 
-@functools.partial(
-    jax.jit, static_argnames=("n_rows", "bootstrap"), compiler_options=COMPILER_OPTIONS
-)
+@functools.partial(jit, static_argnames=("n_rows", "bootstrap"), compiler_options=COMPILER_OPTIONS)
 def _all_counts(
     key: Array,  # uint32 (n_trees, 2)
     n_samples: Array,  # int32 ()
@@ -93,7 +93,7 @@ def bootstrap_table(
     return np.asarray(counts)[:, :n_samples].T
 
 
-@functools.partial(jax.jit, static_argnames=("k",), compiler_options=COMPILER_OPTIONS)
+@functools.partial(jit, static_argnames=("k",), compiler_options=COMPILER_OPTIONS)
 def _heaviest(
     query: Array,  # int32 (n_queries, n_trees), leaves
     leaf: Array,  # int32 (n_trees, n_training), leaves; -1: not drawn
@@ -122,7 +122,7 @@ def neighbors(
 ) -> tuple[NDArray, NDArray]:  # int64 (n_samples, k), float32 (n_samples, k)
     """Find the training rows of most weight in the leaves of each row."""
     n_training, n_trees = len(last.features), forest.leaf_slot.shape[0]
-    key = jax.random.key(last.seed, impl="threefry2x32")
+    key = key_from_seed(last.seed)
     # Rows of one unsplit node may have different leaf numbers; they share a slot.
     slot = slots(last.features, forest)
     weight = bootstrap_table(key, n_training, n_trees, last.config.bootstrap).astype(np.float64)
@@ -149,7 +149,7 @@ def neighbors(
 
 
 @functools.partial(
-    jax.jit, static_argnames=("n_labels", "aggregation"), compiler_options=COMPILER_OPTIONS
+    jit, static_argnames=("n_labels", "aggregation"), compiler_options=COMPILER_OPTIONS
 )
 def _out_of_bag_ranks(
     forest: ReadyForest, features: Array, drawn: Array, *, n_labels: int, aggregation: str

@@ -5,6 +5,7 @@ from typing import Annotated, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
+from lrrf_jax._programs import jit
 from lrrf_jax._typing import AnyArray, Array, NDArray
 from lrrf_jax.learners.batching import TILE
 from lrrf_jax.learners.persistence.schema import Stored
@@ -64,6 +65,7 @@ def _weighted_sum(share: NDArray, features: NDArray, centre: NDArray, *, power: 
     return total
 
 
+@jit
 def scaled(
     scaling: Scaling | LinearParams, features: Array | NDArray
 ) -> Array:  # float32, same shape
@@ -72,6 +74,7 @@ def scaled(
     return jnp.clip(moved * scaling.scale, -_FARTHEST, _FARTHEST)
 
 
+@jit
 def design(scaling: Scaling, features: Array | NDArray) -> Array:  # float32 (..., n_features + 1)
     """Scale the features and append the constant 1."""
     columns = scaled(scaling, features)

@@ -4,12 +4,12 @@ import functools
 from collections.abc import Callable
 
 import chex
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
 from lrrf_jax._backend import by_platform
+from lrrf_jax._programs import jit
 from lrrf_jax._typing import Array
 from lrrf_jax._xla import COMPILER_OPTIONS, scan
 from lrrf_jax.learners.batching import map_tiles
@@ -58,7 +58,7 @@ def _halves(values: Array) -> tuple[Array, Array]:  # float32, as values
     return upper, values - upper
 
 
-@functools.partial(jax.jit, static_argnames="of_ranks", compiler_options=COMPILER_OPTIONS)
+@functools.partial(jit, static_argnames="of_ranks", compiler_options=COMPILER_OPTIONS)
 def utility_rows(
     params: LinearParams,
     features: Array,  # float32 (n_samples, n_features)

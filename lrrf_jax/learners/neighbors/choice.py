@@ -1,9 +1,8 @@
 """How many neighbours: the number of the best mean tau on rows held out."""
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
+from lrrf_jax._threefry import first_word
 from lrrf_jax._typing import Array
 from lrrf_jax._xla import bucket_size
 from lrrf_jax.learners.neighbors.params import NeighborConfig, NeighborParams
@@ -29,7 +28,7 @@ def choose_n_neighbors(
     n_rows = len(params.features)
     if n_rows < 2:
         return CANDIDATES[0]
-    generator = np.random.default_rng(int(jax.random.bits(key, (), jnp.uint32)))
+    generator = np.random.default_rng(first_word(key))
     order = generator.permutation(n_rows)
     fold = np.empty(n_rows, np.int32)
     fold[order] = np.arange(n_rows) % min(N_FOLDS, n_rows)

@@ -5,13 +5,13 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import chex
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
 from lrrf_jax._backend import by_platform
 from lrrf_jax._numerics import quotient
+from lrrf_jax._programs import jit
 from lrrf_jax._typing import Array, NDArray
 from lrrf_jax._xla import bucket_size, worked_out
 from lrrf_jax.learners.neighbors.params import NeighborParams
@@ -68,7 +68,7 @@ def neighbor_weights(
     return weight
 
 
-@functools.partial(jax.jit, static_argnames=("model", "weights", "by_share"))
+@functools.partial(jit, static_argnames=("model", "weights", "by_share"))
 def score_neighborhoods(
     positions: Array,  # float32 (n_samples, n_labels)
     weight: Array,  # float32 (n_samples,); rows from n_samples on count nothing

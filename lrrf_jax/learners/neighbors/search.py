@@ -17,6 +17,7 @@ from jax import lax
 
 from lrrf_jax._backend import by_platform
 from lrrf_jax._numerics import square_root
+from lrrf_jax._programs import jit
 from lrrf_jax._typing import AnyArray, Array, NDArray
 from lrrf_jax._xla import COMPILER_OPTIONS, bucket_size
 from lrrf_jax.learners.neighbors.distances import UNROLLED, squared_distances
@@ -80,7 +81,7 @@ def neighbor_table(
     )
 
 
-@functools.partial(jax.jit, static_argnames="k", compiler_options=COMPILER_OPTIONS)
+@functools.partial(jit, static_argnames="k", compiler_options=COMPILER_OPTIONS)
 def nearest(
     table: NeighborTable,
     features: Array,  # float32 (n_samples, n_features)
