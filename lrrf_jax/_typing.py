@@ -24,7 +24,6 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
-from jax import Array
 
 NDArray: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 # Fields of containers that live on both sides: NumPy arrays on the host, JAX arrays in a program.
@@ -33,6 +32,7 @@ AnyArray: TypeAlias = Any
 Result = TypeVar("Result")
 
 if TYPE_CHECKING:
+    from jax import Array as Array
 
     def jit(
         function: Callable[..., Result],
@@ -45,6 +45,13 @@ if TYPE_CHECKING:
         return function
 
 else:
-    from jax import jit
+
+    def __getattr__(name: str) -> Any:
+        if name not in ("Array", "jit"):
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        import jax  # here: files are read, and found to be wrong, before JAX is imported
+
+        return getattr(jax, name)
+
 
 __all__ = ["AnyArray", "Array", "NDArray", "jit"]

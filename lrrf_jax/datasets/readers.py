@@ -8,10 +8,9 @@ from lrrf_jax._tabular import (
     ARROW_SUFFIXES,
     DELIMITERS,
     MISSING,
-    existing_file,
     suffix_of,
 )
-from lrrf_jax._validation import InputError
+from lrrf_jax._validation import InputError, existing_file
 from lrrf_jax.datasets._arrays import read_npy, read_npz
 from lrrf_jax.datasets._reading import Reading, as_reading, require_only
 from lrrf_jax.datasets._tables import read_table
