@@ -56,6 +56,15 @@ def test_a_forest_is_made_fitted_applied_saved_and_loaded_with_jax_alone(tmp_pat
     assert loaded(code, tmp_path / "forest.lrrf") == {"jax"}
 
 
+def test_evaluation_metrics_and_plots_import_scikit_learn_scipy_and_matplotlib_when_used():
+    code = """
+        import sys
+        import lrrf_jax.evaluation, lrrf_jax.metrics, lrrf_jax.plotting
+        assert "scipy.stats" not in sys.modules  # scipy itself imports its parts when used
+    """
+    assert loaded(code) <= {"jax", "scipy", "tqdm"}
+
+
 def test_tables_are_read_with_pyarrow_and_without_jax(tmp_path):
     path = tmp_path / "toy.csv"
     path.write_text("A1,L1,L2\n1,1,2\n2,2,1\n")
