@@ -118,6 +118,7 @@ def predict(
     ended, the same command with --resume and without --shard checks that nothing is missing.
     """  # noqa: D301 (typer reads the backspace as: do not rewrap)
     from lrrf_jax import learners
+    from lrrf_jax._validation import require_output_place
     from lrrf_jax.cli import _runtime
 
     if shard is not None:
@@ -132,6 +133,7 @@ def predict(
     only = inputs[0] if len(inputs) == 1 and not in_directory else None
     if only is not None and not _stands_for_several(only):
         _require_source(only, model, json)
+        require_output_place(output)
 
     from lrrf_jax.io.batch import NothingDone, predict_files
     from lrrf_jax.io.output_file import OutputTaken
