@@ -8,8 +8,9 @@
 (1, 3)
 """
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from lrrf_jax._lazy import lazily
 
 if TYPE_CHECKING:
     from lrrf_jax._compilation_cache import use_compilation_cache
@@ -29,20 +30,15 @@ __all__ = [
     "use_compilation_cache",
 ]
 
-# Modules of the names that are not in `learners`.
+# So that `lrrf --help` need not wait for NumPy, and a file that is not there is told without JAX.
 _HOMES = {
+    "LEARNERS": "learners",
     "BackendError": "_validation",
+    "ConsensusLabelRanker": "learners",
     "InputError": "_validation",
     "ModelFileError": "_validation",
+    "RandomForestLabelRanker": "learners",
+    "load": "learners",
     "use_compilation_cache": "_compilation_cache",
 }
-
-
-def __getattr__(name: str) -> Any:
-    # Imported when first asked for, so that `lrrf --help` need not wait for JAX.
-    if name not in __all__:
-        raise AttributeError(f"module 'lrrf_jax' has no attribute {name!r}")
-    home = importlib.import_module(f"lrrf_jax.{_HOMES.get(name, 'learners')}")
-    value = getattr(home, name)
-    globals()[name] = value
-    return value
+__getattr__, __dir__ = lazily(__name__, _HOMES)

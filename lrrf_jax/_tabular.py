@@ -63,20 +63,6 @@ def suffix_of(path: str) -> str:
     return os.path.splitext(stem)[1] + suffix if suffix == ".gz" else suffix
 
 
-def existing_file(path: str | os.PathLike[str]) -> str:
-    """Return ``path`` as text, or raise InputError where there is no file with content."""
-    text = os.fsdecode(path)
-    if not os.path.exists(text):
-        raise InputError(f"{text}: there is no such file. Check the path.")
-    if os.path.isdir(text):
-        raise InputError(f"{text}: is a directory. Name one file in it.")
-    if not os.path.isfile(text):
-        raise InputError(f"{text}: is no regular file but a pipe or a device. Save it to a file.")
-    if os.path.getsize(text) == 0:
-        raise InputError(f"{text}: the file is empty. Write it again.")
-    return text
-
-
 @contextlib.contextmanager
 def reading(path: str) -> Iterator[None]:
     """Turn what the libraries below raise on a damaged file into an InputError that names it."""

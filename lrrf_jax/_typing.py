@@ -20,13 +20,24 @@ Rankings are *positions*: entry (i, j) is the place of label j in ranking i, 1 =
 NaN where the ranking leaves label j out.
 """
 
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from jax import Array
 
 NDArray: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 # Fields of containers that live on both sides: NumPy arrays on the host, JAX arrays in a program.
 AnyArray: TypeAlias = Any
+
+if TYPE_CHECKING:
+    from jax import Array as Array
+else:
+
+    def __getattr__(name: str) -> Any:
+        if name != "Array":
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        import jax  # here: files are read, and found to be wrong, before JAX is imported
+
+        return jax.Array
+
 
 __all__ = ["AnyArray", "Array", "NDArray"]

@@ -59,6 +59,20 @@ def unwritable(path: str, error: OSError | str) -> OutputError:
     )
 
 
+def existing_file(path: str | os.PathLike[str]) -> str:
+    """Return ``path`` as text, or raise InputError where there is no file with content."""
+    text = os.fsdecode(path)
+    if not os.path.exists(text):
+        raise InputError(f"{text}: there is no such file. Check the path.")
+    if os.path.isdir(text):
+        raise InputError(f"{text}: is a directory. Name one file in it.")
+    if not os.path.isfile(text):
+        raise InputError(f"{text}: is no regular file but a pipe or a device. Save it to a file.")
+    if os.path.getsize(text) == 0:
+        raise InputError(f"{text}: the file is empty. Write it again.")
+    return text
+
+
 def require_output_place(path: str) -> None:
     """Raise InputError where no file can be put in place as ``path``; costs nothing.
 

@@ -47,20 +47,28 @@ def learners_of(names: list[str], set_: list[str] | None, protocol: str) -> dict
     return learners
 
 
-def compare_sources(
-    sources: Sequence[str],
-    reading: _learners.Reading,
-    learners: dict[str, Any],
-    failures: _runtime.Failures,
-    **options: Any,
-) -> Comparison:
-    """Cross-validate learners on all sources that can be used; ``options`` are of `compare`."""
-    from lrrf_jax.evaluation import ComparisonError, compare
-
-    tables, shapes, names = {}, {}, {}
+def read_tables(
+    sources: Sequence[str], reading: _learners.Reading, failures: _runtime.Failures
+) -> dict[str, Any]:
+    """Read the sources that can be read; LabelRankingData by source. JAX is not needed for it."""
+    found = {}
     for source in sources:
         with failures.caught(source, len(sources)), _runtime.naming(source):
-            table = _learners.read_data(source, reading)
+            found[source] = _learners.read_data(source, reading)
+    return found
+
+
+def compare_tables(
+    found: dict[str, Any],
+    learners: dict[str, Any],
+    failures: _runtime.Failures,
+    n_sources: int,
+    **options: Any,
+) -> Comparison:
+    """Cross-validate learners on all tables that can be used; ``options`` are of `compare`."""
+    tables, shapes, names = {}, {}, {}
+    for source, table in found.items():
+        with failures.caught(source, n_sources), _runtime.naming(source):
             _require_usable(table, options)
             name = _name_in_results(source, table)
             tables[name] = (table.X, _named_rankings(table), table.sample_weight)
@@ -68,22 +76,24 @@ def compare_sources(
             shapes[source] = len(table.X), table.X.shape[1], table.y.shape[1]
     if not tables:
         return Comparison([], shapes)
+    from lrrf_jax.evaluation import ComparisonError, compare
+
     failed: list[tuple[Any, Exception]] = []
     try:
-        found = compare(learners, tables, progress=None, **options)
+        results = compare(learners, tables, progress=None, **options)
     except ComparisonError as error:
-        found, failed = error.finished, error.failures
+        results, failed = error.finished, error.failures
     # Of a learner that failed on some folds of a source, the others tell nothing.
     lost = {(result.data, result.missing, result.learner) for result, _ in failed}
     for name, source in names.items():
         reasons = [error for result, error in failed if result.data == name]
         if reasons:
-            with failures.caught(source, len(sources)), _runtime.naming(source):
+            with failures.caught(source, n_sources), _runtime.naming(source):
                 raise reasons[0]
     return Comparison(
         [
             _renamed(result, names[result.data])
-            for result in found
+            for result in results
             if (result.data, result.missing, result.learner) not in lost
         ],
         shapes,
@@ -92,10 +102,10 @@ def compare_sources(
 
 def rows_of(comparison: Comparison) -> list[dict[str, Any]]:
     """Describe every source, share and learner, for JSON and the table."""
-    from lrrf_jax.evaluation import summarize
-
     if not comparison.found:
         return []
+    from lrrf_jax.evaluation import summarize
+
     rows = []
     for run, result in summarize(comparison.found).runs.items():
         n_rows, n_features, n_labels = comparison.shapes[run.data]

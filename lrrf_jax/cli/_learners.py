@@ -40,6 +40,22 @@ class Reading(NamedTuple):
         return typed
 
 
+def require_source(source: str) -> None:
+    """Raise InputError for a table that is not there: at once, before JAX is imported."""
+    from lrrf_jax import datasets
+    from lrrf_jax._pipes import is_pipe
+    from lrrf_jax._validation import existing_file
+
+    if source.startswith(BUILTIN):
+        if source.removeprefix(BUILTIN) not in datasets.builtin_names():
+            datasets.load(source.removeprefix(BUILTIN))  # which says what there is
+    elif source.startswith(KEBI):
+        if source.removeprefix(KEBI) not in datasets.kebi_names():
+            datasets.fetch_kebi(source.removeprefix(KEBI))
+    elif not is_pipe(source):
+        existing_file(source)
+
+
 def read_data(source: str, reading: Reading) -> Any:  # LabelRankingData
     """Read a file, load ``builtin:NAME``, or fetch ``kebi:NAME``."""
     from lrrf_jax import datasets

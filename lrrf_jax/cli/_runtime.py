@@ -46,8 +46,12 @@ def naming(source: str) -> Iterator[None]:
         raise InputError(f"{source}: {error}") from error
 
 
-def require_model_file(path: str) -> None:
-    """Raise ModelFileError for standard input: a model is checked as a whole, in its file."""
+def read_model_file(path: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Read the header and arrays of a model file, for which JAX is not needed.
+
+    ModelFileError also for standard input: a model is checked as a whole, in its file.
+    """
+    from lrrf_jax import model_file
     from lrrf_jax._pipes import is_pipe
     from lrrf_jax._validation import ModelFileError
 
@@ -56,6 +60,7 @@ def require_model_file(path: str) -> None:
             f"{path}: is a pipe or a device, and a model is read from a file. Save it to a file "
             "first."
         )
+    return model_file.read_model(path)
 
 
 def draw_without_window() -> None:

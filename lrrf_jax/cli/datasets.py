@@ -139,6 +139,9 @@ def describe(
     """  # noqa: D301
     from lrrf_jax.cli import _learners, _runtime
     from lrrf_jax.cli._tables import show_facts
+
+    _learners.require_source(data)
+
     from lrrf_jax.datasets import fetch_kebi
     from lrrf_jax.datasets.kebi_content import kebi_sets
 

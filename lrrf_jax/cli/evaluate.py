@@ -134,14 +134,21 @@ def evaluate(
             f"{folds_run} is not in 1..{folds}, the number of folds.", param_hint="--folds-run"
         )
     shares = _comparison.shares_of(missing)
-    rankers = _comparison.learners_of(_learners.learner_names(learner), set_, protocol)
+    names = _learners.learner_names(learner)
     _require_places(sources, results, report)
+    _require_source(sources)
+    # As in `lrrf train`: learners take JAX, and are made before a long reading if they may fail.
+    may_fail = bool(set_) or protocol != ProtocolName.delete_once
+    rankers = _comparison.learners_of(names, set_, protocol) if may_fail else None
+    tables = _comparison.read_tables(sources, reading, failures)
+    if tables and rankers is None:
+        rankers = _comparison.learners_of(names, set_, protocol)
     use_compilation_cache(False if no_compilation_cache else None)
-    comparison = _comparison.compare_sources(
-        sources,
-        reading,
-        rankers,
+    comparison = _comparison.compare_tables(
+        tables,
+        rankers or {},
         failures,
+        len(sources),
         folds=folds,
         repeats=repeats,
         missing=shares,
@@ -175,6 +182,15 @@ def _require_no_options_of_cross_validation(ctx: typer.Context) -> None:
             )
 
 
+def _require_source(sources: list[str]) -> None:
+    """Tell that the one table is not there, before JAX is imported; of several, others go on."""
+    from lrrf_jax.cli import _learners, _runtime
+
+    if len(sources) == 1:
+        with _runtime.naming(sources[0]):
+            _learners.require_source(sources[0])
+
+
 def _require_places(sources: list[str], results: str | None, report: str | None) -> None:
     """Refuse, before anything runs, outputs that cannot be written or would destroy an input."""
     from lrrf_jax._validation import require_output_place
@@ -195,11 +211,12 @@ def _require_places(sources: list[str], results: str | None, report: str | None)
 
 
 def _scored(model: str, sources: list[str], reading: Any, failures: Any) -> list[dict[str, Any]]:
-    from lrrf_jax import load
+    from lrrf_jax import learners
     from lrrf_jax.cli import _model_scores, _runtime
 
-    _runtime.require_model_file(model)
-    ranker = load(model)
+    content = _runtime.read_model_file(model)
+    _require_source(sources)
+    ranker = learners.of_content(model, *content)
     rows = []
     for source in sources:
         with failures.caught(source, len(sources)), _runtime.naming(source):

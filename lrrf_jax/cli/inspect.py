@@ -18,12 +18,11 @@ def inspect(
     Example:
       lrrf inspect iris.lrrf
     """  # noqa: D301 (typer reads the backspace as: do not rewrap)
-    from lrrf_jax import learners, model_file
+    from lrrf_jax import learners
     from lrrf_jax.cli import _runtime
     from lrrf_jax.cli._tables import show_facts
 
-    _runtime.require_model_file(model)
-    header, arrays = model_file.read_model(model)
+    header, arrays = _runtime.read_model_file(model)
     ranker = learners.of_content(model, header, arrays)
     facts = _facts(model, header, ranker)
     if json:

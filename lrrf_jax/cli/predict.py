@@ -1,6 +1,7 @@
 """``lrrf predict``."""
 
 import enum
+import glob
 import os
 from typing import Annotated, Any
 
@@ -116,20 +117,31 @@ def predict(
     which ends the run with code 6. When all shards have
     ended, the same command with --resume and without --shard checks that nothing is missing.
     """  # noqa: D301 (typer reads the backspace as: do not rewrap)
-    from lrrf_jax import load
+    from lrrf_jax import learners
+    from lrrf_jax._validation import require_output_place
     from lrrf_jax.cli import _runtime
-    from lrrf_jax.io.batch import NothingDone, predict_files
-    from lrrf_jax.io.output_file import OutputTaken
 
-    _options.require_shard(shard)
+    if shard is not None:
+        _options.require_shard(shard)
     if _runtime.same_file(model, output):
         raise typer.BadParameter(
             f"{output} is an input; choose another path.", param_hint="--output"
         )
     _runtime.share_one_heap()
-    _runtime.require_model_file(model)
-    ranker = load(model)
-    use_compilation_cache(False if no_compilation_cache else None)
+    header, arrays = _runtime.read_model_file(model)
+    in_directory = resume or shard or output.endswith("/") or os.path.isdir(output)
+    only = inputs[0] if len(inputs) == 1 and not in_directory else None
+    if only is not None and not _stands_for_several(only):
+        _require_source(only, model, json)
+        require_output_place(output)
+
+    from lrrf_jax.io.batch import NothingDone, predict_files
+    from lrrf_jax.io.output_file import OutputTaken
+
+    # One text is split at commas, as --features is; repeated options are whole names.
+    columns: dict[str, Any] = {"features": features, "keep": keep or ()}
+    if keep and len(keep) == 1:
+        columns["keep"] = keep[0]
     untold: list[str] = []
     failures_seen: list[Any] = []
 
@@ -146,13 +158,15 @@ def predict(
         untold.clear()
 
     try:
+        if only is not None and not _stands_for_several(only):
+            _look_at(only, header, output, overwrite=overwrite, **columns)
+        ranker = learners.of_content(model, header, arrays)
+        use_compilation_cache(False if no_compilation_cache else None)
         report = predict_files(
             ranker,
             [_input(ranker, source) for source in inputs],
             output,
-            # One text is split at commas, as --features is; repeated options are whole names.
-            keep=keep[0] if keep and len(keep) == 1 else (keep or ()),
-            features=features,
+            **columns,
             format=format.value if format else None,
             memory_budget=memory_budget,
             part_rows=part_rows,
@@ -177,6 +191,39 @@ def predict(
         _runtime.print_json(_document(model, report.rows, report.parts, report.failed))
     if report.failed:
         raise typer.Exit(5)
+
+
+def _require_source(source: str, model: str, json: bool) -> None:
+    """Tell that the one table is not there, before anything is imported to read it."""
+    from lrrf_jax._validation import InputError
+    from lrrf_jax.cli import _learners, _runtime
+
+    try:
+        _learners.require_source(source)
+    except InputError as error:
+        if json:
+            failed = [{"input": source, "part": None, "error": str(error)}]
+            _runtime.print_json({**_document(model, 0, (), ()), "failed": failed})
+        raise
+
+
+def _look_at(source: str, header: dict[str, Any], output: str, **options: Any) -> None:
+    """Tell what is wrong with the one table and its output, before JAX is imported."""
+    from lrrf_jax._pipes import is_pipe
+    from lrrf_jax.cli import _learners
+    from lrrf_jax.io.first_look import require_file_for_file
+
+    names, n_features = header.get("feature_names"), header.get("n_features")
+    if isinstance(names, list) and all(isinstance(name, str) for name in names):
+        n_features = len(names)
+    elif names is not None or type(n_features) is not int:
+        return  # no model: loading it says so
+    if not source.startswith((_learners.BUILTIN, _learners.KEBI)) and not is_pipe(source):
+        require_file_for_file(source, output, names, n_features, **options)
+
+
+def _stands_for_several(source: str) -> bool:
+    return os.path.isdir(source) or (glob.has_magic(source) and not os.path.exists(source))
 
 
 def _input(ranker: Any, source: str) -> Any:

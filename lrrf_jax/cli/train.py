@@ -58,25 +58,23 @@ def train(
     for --learner default, PrefLib's .soc, .soi, .toc, .toi; a model that is there already is
     replaced.
     """  # noqa: D301 (typer reads the backspace as: do not rewrap)
-    from lrrf_jax._tabular import as_missing
     from lrrf_jax._validation import InputError, OutputError, require_output_place
     from lrrf_jax.cli import _learners, _runtime
 
     names = _learners.learner_names(learner)
     if len(names) > 1:
         raise typer.BadParameter("a model has one learner.", param_hint="--learner")
-    name, ranker = names[0], _learners.make_learners(names, set_)[names[0]]
-    params = ranker.get_params()
+    name = names[0]
     options = {} if checkpoint is None else {"checkpoint": checkpoint}
-    if not options.keys() <= inspect.signature(ranker.fit).parameters.keys():
-        raise typer.BadParameter(f"{name} keeps no checkpoints.", param_hint="--checkpoint")
-    if "random_state" in params and params["random_state"] is None:
-        ranker.set_params(random_state=seed)
     require_output_place(model)
     if _runtime.same_file(data, model):
         raise typer.BadParameter(
             f"{model} is the input; choose another path.", param_hint="--model"
         )
+    _learners.require_source(data)
+    # A learner takes JAX, and is made before a long reading where it may be told to do what it
+    # cannot; otherwise after it, for a table that cannot be used is told without JAX.
+    ranker = _made(name, set_, seed, options) if set_ or options else None
     started = time.perf_counter()
     reading = _learners.Reading(
         features,
@@ -90,9 +88,12 @@ def train(
         input_format,
     )
     table = _learners.read_data(data, reading)
-    read = time.perf_counter()
+    read = time.perf_counter() - started
     _tell_columns(table)
+    ranker = ranker or _made(name, set_, seed, options)
+    params = ranker.get_params()
     use_compilation_cache(False if no_compilation_cache else None)
+    started = time.perf_counter()
     try:
         columns = {"feature_names": table.feature_names, "labels": table.labels}
         ranker.fit(table.X, table.y, table.sample_weight, **columns, **options)
@@ -104,9 +105,11 @@ def train(
         raise InputError(f"{data}: {error}") from error
     fitted = time.perf_counter()
     if missing_values is not None:  # tables to rank are read as this one was
+        from lrrf_jax._tabular import as_missing
+
         ranker.missing_values_ = as_missing(missing_values)
     ranker.save(model)
-    seconds = {"read": read - started, "fit": fitted - read, "save": time.perf_counter() - fitted}
+    seconds = {"read": read, "fit": fitted - started, "save": time.perf_counter() - fitted}
     _runtime.say(
         f"{data}: {len(table.X)} rows, {len(table.feature_names)} features, {len(table.labels)} "
         f"labels; {name} fitted in {seconds['fit']:.1f} s; model in {model}"
@@ -127,6 +130,18 @@ def train(
                 "seconds": seconds,
             }
         )
+
+
+def _made(name: str, settings: list[str] | None, seed: int, options: dict[str, Any]) -> Any:
+    """Make the learner; a usage error for settings and options that it does not have."""
+    from lrrf_jax.cli import _learners
+
+    ranker = _learners.make_learners([name], settings)[name]
+    if not options.keys() <= inspect.signature(ranker.fit).parameters.keys():
+        raise typer.BadParameter(f"{name} keeps no checkpoints.", param_hint="--checkpoint")
+    if ranker.get_params().get("random_state", seed) is None:
+        ranker.set_params(random_state=seed)
+    return ranker
 
 
 def _tell_columns(table: Any) -> None:

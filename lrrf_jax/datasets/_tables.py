@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet
 
 from lrrf_jax._csv import csv_header, csv_line, read_text_columns
 from lrrf_jax._tabular import (
@@ -81,7 +80,9 @@ def feature_matrix(
 
 def _arrow_columns(path: str, wanted: dict[str, Any]) -> tuple[list[str], Columns, pa.Table]:
     if suffix_of(path) == ".parquet":
-        with pa.parquet.ParquetFile(path, page_checksum_verification=True) as file:
+        from pyarrow import parquet  # here: text, which most tables are, does without
+
+        with parquet.ParquetFile(path, page_checksum_verification=True) as file:
             names = unique_names(path, file.schema_arrow.names)
             chosen = choose_columns(path, names, **wanted)
             return names, chosen, file.read(columns=chosen.all)

@@ -8,16 +8,13 @@ from lrrf_jax._tabular import (
     ARROW_SUFFIXES,
     DELIMITERS,
     MISSING,
-    existing_file,
     suffix_of,
 )
-from lrrf_jax._validation import InputError
+from lrrf_jax._validation import InputError, existing_file
 from lrrf_jax.datasets._arrays import read_npy, read_npz
 from lrrf_jax.datasets._reading import Reading, as_reading, require_only
 from lrrf_jax.datasets._tables import read_table
 from lrrf_jax.datasets.container import LabelRankingData
-from lrrf_jax.datasets.preflib import read_preflib
-from lrrf_jax.datasets.xarff import read_xarff
 
 TABLE_SUFFIXES = (*DELIMITERS, ".parquet", *ARROW_SUFFIXES)
 XARFF_SUFFIXES = (".xarff", ".arff", ".xarff.gz", ".arff.gz")
@@ -157,9 +154,13 @@ def _read(text: str, how: Reading, name: str | None) -> LabelRankingData:
         require_only(text, how, "exclude", "convention", "close_gaps", "missing")
         return read_npz(text, name, how)
     if suffix in XARFF_SUFFIXES:
+        from lrrf_jax.datasets.xarff import read_xarff
+
         require_only(text, how, "exclude", "missing")
         return read_xarff(text, name, how)
     if suffix in PREFLIB_SUFFIXES:
+        from lrrf_jax.datasets.preflib import read_preflib
+
         require_only(text, how)
         return read_preflib(text, name=name)
     raise InputError(

@@ -13,8 +13,6 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import clone
-from sklearn.utils.validation import has_fit_parameter
 
 from lrrf_jax import metrics
 from lrrf_jax._frames import column_names, library_of, own_names, row_count, take_rows
@@ -163,6 +161,8 @@ def run_fold(
     estimator: Any, table: Table, protocol: Protocol, repeat: int, number: int
 ) -> FoldScore:
     """Fit a clone of an estimator on the training rows of one fold, and score it on the others."""
+    from sklearn.base import clone
+
     if table.weight is not None:
         _require_use_of_weights(estimator, protocol)
     fold = fold_rows(table.rankings, protocol, repeat)[number]
@@ -199,6 +199,8 @@ def _require_use_of_weights(estimator: Any, protocol: Protocol) -> None:
             f"protocol {AS_RUN_BY_AUTHORS!r} knows no weights of rows; leave sample_weight out, or "
             f"use {DELETE_ONCE!r}."
         )
+    from sklearn.utils.validation import has_fit_parameter
+
     if not has_fit_parameter(estimator, "sample_weight"):
         raise InputError(
             f"{learner_name(estimator)} takes no sample_weight, and the table has weights. Leave "

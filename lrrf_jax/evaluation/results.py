@@ -20,7 +20,6 @@ from typing import Any, BinaryIO
 
 import filelock
 import jax
-import sklearn
 
 import lrrf_jax
 from lrrf_jax._jax_backend import require_backend
@@ -90,6 +89,8 @@ _READ: dict[Any, Callable[[str], Any]] = {
 
 def platform_text() -> str:
     """Tell the versions and the device that numbers and times depend on."""
+    import sklearn
+
     require_backend()
     device = jax.devices()[0].device_kind
     python = platform.python_version()

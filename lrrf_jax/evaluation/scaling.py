@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.base import clone
 
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError
@@ -105,6 +104,8 @@ def scaling_experiment(
 
 
 def _seconds(learner: str, size: Mapping[str, int], repeats: int) -> tuple[float, float]:
+    from sklearn.base import clone
+
     X, y = planted_table(size["n"], size["d"], size["m"])
     queries, _ = planted_table(_QUERIES, size["d"], size["m"], seed=1)
     estimator = LEARNERS[learner]()

@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.stats import rankdata
+import scipy  # which imports its parts when they are used
 
 from lrrf_jax._frames import PANDAS, column_arrays, column_names, library_of, row_count
 from lrrf_jax._numbers import as_numbers
@@ -136,7 +136,7 @@ def rank_table(
            [3. , 2. , 1. ]])
     """
     scores = as_score_table(table, missing, decimals).scores
-    return rankdata(-scores, axis=1, method="average")
+    return scipy.stats.rankdata(-scores, axis=1, method="average")
 
 
 def _read(table: Any) -> ScoreTable:

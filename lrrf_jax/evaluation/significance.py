@@ -13,7 +13,7 @@ import dataclasses
 from typing import Any
 
 import numpy as np
-from scipy import stats
+import scipy  # which imports its parts when they are used
 
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError
@@ -93,7 +93,7 @@ class Friedman:
 
     def critical_f(self, alpha: float = DEFAULT_ALPHA) -> float:
         """Return the value that ``f_statistic`` must exceed at level ``alpha``."""
-        return float(stats.f.isf(_level(alpha), *self.f_df))
+        return float(scipy.stats.f.isf(_level(alpha), *self.f_df))
 
 
 def friedman(table: Any, *, missing: str = "raise", decimals: int | None = None) -> Friedman:
@@ -129,11 +129,11 @@ def friedman_of_ranks(ranks: NDArray, scores: ScoreTable) -> Friedman:
         scores.datasets,
         scores.per_method(mean),
         chi2,
-        float(stats.chi2.sf(chi2, df)),
+        float(scipy.stats.chi2.sf(chi2, df)),
         f,
-        float(stats.f.sf(f, *f_df)),
+        float(scipy.stats.f.sf(f, *f_df)),
         corrected,
-        float(stats.chi2.sf(corrected, df)),
+        float(scipy.stats.chi2.sf(corrected, df)),
         df,
         f_df,
     )
@@ -222,9 +222,9 @@ def bonferroni_dunn_of_ranks(
 ) -> AgainstControl:
     """Compare given ranks, (n_datasets, n_methods), with those of the control."""
     n, k = ranks.shape
-    quantile = float(stats.norm.isf(_level(alpha) / (2 * (k - 1))))
+    quantile = float(scipy.stats.norm.isf(_level(alpha) / (2 * (k - 1))))
     z, others = _against(ranks, scores.method_index(control, "control"))
-    p_values = np.minimum(2 * stats.norm.sf(np.abs(z)) * (k - 1), 1.0)
+    p_values = np.minimum(2 * scipy.stats.norm.sf(np.abs(z)) * (k - 1), 1.0)
     return _against_control(
         "bonferroni-dunn", scores, ranks, others, z, p_values, alpha, quantile * _error(n, k)
     )
@@ -255,7 +255,7 @@ def holm(
     _level(alpha)
     z, others = _against(ranks, scores.method_index(control, "control"))
     p_values = np.full(len(z), np.nan)
-    raw = 2 * stats.norm.sf(np.abs(z[others]))
+    raw = 2 * scipy.stats.norm.sf(np.abs(z[others]))
     order = np.argsort(raw, kind="stable")
     stepped = raw[order] * np.arange(len(raw), 0, -1)
     adjusted = np.empty(len(raw))
@@ -328,13 +328,13 @@ def nemenyi(
     scores = as_score_table(table, missing, decimals)
     ranks = rank_table(scores)
     n, k = ranks.shape
-    quantile = float(stats.studentized_range.isf(_level(alpha), k, np.inf)) / 2**0.5
+    quantile = float(scipy.stats.studentized_range.isf(_level(alpha), k, np.inf)) / 2**0.5
     mean = ranks.mean(0)
     apart = np.abs(mean[:, None] - mean)
     p_values = np.ones((k, k))
     first, second = np.triu_indices(k, 1)
     z = apart[first, second] / _error(n, k)
-    p_values[first, second] = stats.studentized_range.sf(2**0.5 * z, k, np.inf)
+    p_values[first, second] = scipy.stats.studentized_range.sf(2**0.5 * z, k, np.inf)
     p_values[second, first] = p_values[first, second]
     critical = quantile * _error(n, k)
     return Nemenyi(

@@ -8,7 +8,7 @@ import numpy as np
 from lrrf_jax._backend import ACCELERATOR, CPU, Backend
 from lrrf_jax._typing import AnyArray, Array
 from lrrf_jax._xla import bucket_size
-from lrrf_jax.inference import bitsliced, fused, gathered, traversal
+from lrrf_jax.inference import bitsliced, gathered, traversal
 from lrrf_jax.inference.gathered import GatheredForest
 from lrrf_jax.trees.forest import Forest
 
@@ -84,7 +84,11 @@ def sum_over_trees(
     ``pallas`` asks for one kernel instead of one per level, of a forest that is gathered.
     """
     if isinstance(forest, GatheredForest):
-        packed_sums = fused.packed_sums if pallas else gathered.packed_sums
+        packed_sums = gathered.packed_sums
+        if pallas:
+            from lrrf_jax.inference import fused  # here: Pallas takes a while to import
+
+            packed_sums = fused.packed_sums
         total = packed_sums(forest, gathered.bin_rows(forest, features))
         return gathered.unpacked_sums(forest, total)
     n_samples = len(features)

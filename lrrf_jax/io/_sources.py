@@ -8,7 +8,6 @@ from typing import IO
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.dataset
 import pyarrow.parquet
 
 from lrrf_jax._csv import csv_header, text_batches
@@ -288,8 +287,10 @@ def row_count(path: str | os.PathLike[str]) -> int | None:
         if suffix == ".parquet":
             return pa.parquet.read_metadata(text).num_rows
         if suffix in ARROW_SUFFIXES:
+            from pyarrow import dataset  # here: it imports pandas, where that is installed
+
             try:
-                return pa.dataset.dataset(text, format="ipc").count_rows()
+                return dataset.dataset(text, format="ipc").count_rows()
             except pa.ArrowInvalid:  # a stream has no footer that would tell
                 return None
     return None

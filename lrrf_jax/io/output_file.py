@@ -62,16 +62,20 @@ class OutputFile:
     def __init__(self, path: str, format: str | None):
         self.path, self.format = path, format
 
-    @contextlib.contextmanager
-    def opened(self, sources: Sequence[Source], overwrite: bool) -> Iterator[None]:
-        """Hold the file for this run."""
+    def require_free(self, sources: Sequence[Source], overwrite: bool) -> None:
+        """Raise InputError where the file cannot be written, or is one that nobody gave up."""
         require_not_an_input(self.path, sources)
         require_output_place(self.path)
-        folder, name = os.path.split(self.path)
         if os.path.exists(self.path) and not os.path.isdir(self.path) and not overwrite:
             raise OutputTaken(
                 f"{self.path} is there already. Choose another path, or add --overwrite."
             )
+
+    @contextlib.contextmanager
+    def opened(self, sources: Sequence[Source], overwrite: bool) -> Iterator[None]:
+        """Hold the file for this run."""
+        self.require_free(sources, overwrite)
+        folder, name = os.path.split(self.path)
         lock = os.path.join(folder, f".{name}.lock")
         with locked(lock, self.path):
             try:

@@ -1,54 +1,61 @@
 """Label rankers, one file each, and the table of their names.
 
 Besides the algorithms there are ``base``, the estimator that each of them is, made of
-``_parameters`` (constructors), ``_table`` and ``_weights`` (training data), ``_prediction``,
-``batching``, ``streaming`` and ``on_device`` (rows) and ``persistence`` (model files); and
-``forest``, ``linear`` and ``neighbors``, what the algorithms of a family share.
+``_parameters`` (constructors), ``_estimator`` (what scikit-learn asks), ``_table`` and ``_weights``
+(training data), ``_prediction``, ``batching``, ``streaming`` and ``on_device`` (rows) and
+``persistence`` (model files); and ``forest``, ``linear`` and ``neighbors``, what the algorithms of
+a family share.
+
+A learner is imported when it is asked for: their names can be told without JAX.
 """
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lrrf_jax import model_file
-from lrrf_jax._program_limit import make_room_for_programs
+from lrrf_jax._lazy import lazily
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import ModelFileError
-from lrrf_jax.learners.base import LabelRanker
-from lrrf_jax.learners.cc import ConstraintClassificationLabelRanker
-from lrrf_jax.learners.consensus import ConsensusLabelRanker
-from lrrf_jax.learners.ib_m import MallowsNeighborsLabelRanker
-from lrrf_jax.learners.ib_pl import PlackettLuceNeighborsLabelRanker
-from lrrf_jax.learners.ll import LogLinearLabelRanker
-from lrrf_jax.learners.lr_rf import RandomForestLabelRanker
-from lrrf_jax.learners.lrf_ert import EntropyForestLabelRanker
-from lrrf_jax.learners.lrf_rt import SimilarityForestLabelRanker
-from lrrf_jax.learners.lrt import MallowsTreeLabelRanker
-from lrrf_jax.learners.lrt_bag import (
-    BaggedMallowsTreesLabelRanker,
-    FrequencyMallowsTreesLabelRanker,
-    WidthMallowsTreesLabelRanker,
-)
-from lrrf_jax.learners.lw_rf import LabelwiseForestLabelRanker
-from lrrf_jax.learners.pw_rf import PairwiseForestLabelRanker
-from lrrf_jax.learners.rpc import PairwiseComparisonLabelRanker
+from lrrf_jax.learners._lazily import Learners
 
-LEARNERS: dict[str, type[LabelRanker]] = {
-    "lr-rf": RandomForestLabelRanker,
-    "rpc": PairwiseComparisonLabelRanker,
-    "lrt": MallowsTreeLabelRanker,
-    "lrt-bag": BaggedMallowsTreesLabelRanker,
-    "w-lrt-bag": WidthMallowsTreesLabelRanker,
-    "f-lrt-bag": FrequencyMallowsTreesLabelRanker,
-    "lrf-rt": SimilarityForestLabelRanker,
-    "lrf-ert": EntropyForestLabelRanker,
-    "lw-rf": LabelwiseForestLabelRanker,
-    "pw-rf": PairwiseForestLabelRanker,
-    "ll": LogLinearLabelRanker,
-    "cc": ConstraintClassificationLabelRanker,
-    "ib-m": MallowsNeighborsLabelRanker,
-    "ib-pl": PlackettLuceNeighborsLabelRanker,
-    "default": ConsensusLabelRanker,
+if TYPE_CHECKING:
+    from lrrf_jax.learners.base import LabelRanker
+    from lrrf_jax.learners.cc import ConstraintClassificationLabelRanker
+    from lrrf_jax.learners.consensus import ConsensusLabelRanker
+    from lrrf_jax.learners.ib_m import MallowsNeighborsLabelRanker
+    from lrrf_jax.learners.ib_pl import PlackettLuceNeighborsLabelRanker
+    from lrrf_jax.learners.ll import LogLinearLabelRanker
+    from lrrf_jax.learners.lr_rf import RandomForestLabelRanker
+    from lrrf_jax.learners.lrf_ert import EntropyForestLabelRanker
+    from lrrf_jax.learners.lrf_rt import SimilarityForestLabelRanker
+    from lrrf_jax.learners.lrt import MallowsTreeLabelRanker
+    from lrrf_jax.learners.lrt_bag import (
+        BaggedMallowsTreesLabelRanker,
+        FrequencyMallowsTreesLabelRanker,
+        WidthMallowsTreesLabelRanker,
+    )
+    from lrrf_jax.learners.lw_rf import LabelwiseForestLabelRanker
+    from lrrf_jax.learners.pw_rf import PairwiseForestLabelRanker
+    from lrrf_jax.learners.rpc import PairwiseComparisonLabelRanker
+
+_PLACES = {
+    "lr-rf": "lr_rf.RandomForestLabelRanker",
+    "rpc": "rpc.PairwiseComparisonLabelRanker",
+    "lrt": "lrt.MallowsTreeLabelRanker",
+    "lrt-bag": "lrt_bag.BaggedMallowsTreesLabelRanker",
+    "w-lrt-bag": "lrt_bag.WidthMallowsTreesLabelRanker",
+    "f-lrt-bag": "lrt_bag.FrequencyMallowsTreesLabelRanker",
+    "lrf-rt": "lrf_rt.SimilarityForestLabelRanker",
+    "lrf-ert": "lrf_ert.EntropyForestLabelRanker",
+    "lw-rf": "lw_rf.LabelwiseForestLabelRanker",
+    "pw-rf": "pw_rf.PairwiseForestLabelRanker",
+    "ll": "ll.LogLinearLabelRanker",
+    "cc": "cc.ConstraintClassificationLabelRanker",
+    "ib-m": "ib_m.MallowsNeighborsLabelRanker",
+    "ib-pl": "ib_pl.PlackettLuceNeighborsLabelRanker",
+    "default": "consensus.ConsensusLabelRanker",
 }
+LEARNERS = Learners(_PLACES)
 
 __all__ = [
     "LEARNERS",
@@ -70,6 +77,9 @@ __all__ = [
     "WidthMallowsTreesLabelRanker",
     "load",
 ]
+
+_HOMES = {class_name: module for module, class_name in (p.split(".") for p in _PLACES.values())}
+__getattr__, __dir__ = lazily(__name__, _HOMES | {"LabelRanker": "base"})
 
 
 def load(path: str | os.PathLike) -> Any:
@@ -94,5 +104,7 @@ def of_content(
             f"{os.fspath(path)}: holds a {learner!r:.40} model; this version of lrrf_jax knows "
             f"{', '.join(LEARNERS)}. Install the version that wrote it."
         )
+    from lrrf_jax._program_limit import make_room_for_programs
+
     make_room_for_programs()
     return LEARNERS[learner]._from_file(path, header, arrays)

@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Self
 
 import jax
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from lrrf_jax import metrics
 from lrrf_jax._backend import Backend
@@ -20,6 +19,7 @@ from lrrf_jax._program_limit import times_dropped
 from lrrf_jax._threads import thread_count
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError, require_integer
+from lrrf_jax.learners._estimator import require_fitted
 from lrrf_jax.learners._table import positions_by_label, warn_of_other_row_order
 from lrrf_jax.learners.batching import batch_sizes as batch_sizes_of
 from lrrf_jax.learners.batching import map_rows
@@ -73,8 +73,7 @@ class RankingModel(abc.ABC):
 
     # ------------------------------------------------------------------------------- rows
     def _features(self, X: Any) -> NDArray:
-        if "params_" not in self.__dict__:  # what the check would ask, but in no time
-            check_is_fitted(self, "params_")
+        require_fitted(self)
         names = getattr(self, "feature_names_in_", None)
         features = as_features(
             X, n_features=self.n_features_in_, names=names, none_will_do=not self.needs_features
@@ -151,7 +150,7 @@ class RankingModel(abc.ABC):
         -------
         self
         """
-        check_is_fitted(self, "params_")
+        require_fitted(self)
         rows = () if batch_sizes is None else batch_sizes
         for n_rows in rows:
             require_integer(n_rows, "batch_sizes", 1)
@@ -247,7 +246,7 @@ class RankingModel(abc.ABC):
         return self._apply_on_device(x, of_ranks=False)
 
     def _apply_on_device(self, x: jax.Array, of_ranks: bool) -> jax.Array:
-        check_is_fitted(self, "params_")
+        require_fitted(self)
         rows = self._row_function(of_ranks)
         if rows is None:
             raise InputError(
@@ -265,7 +264,7 @@ class RankingModel(abc.ABC):
         are in the order of ``labels_``, and so are those of a frame, with a warning, where the
         model was fitted without names for its labels (they are then called L1, L2, ...).
         """
-        check_is_fitted(self, "params_")
+        require_fitted(self)
         warn_of_other_row_order(X, y)
         truth = positions_by_label(y, self.labels_.tolist())
         return metrics.kendall_tau(truth, self.predict(X), sample_weight)
@@ -363,7 +362,7 @@ class RankingModel(abc.ABC):
         """
         from lrrf_jax.io.batch import predict_files
 
-        check_is_fitted(self, "params_")
+        require_fitted(self)
         return predict_files(
             self,
             inputs,

@@ -8,12 +8,11 @@ from typing import Any, Self
 
 import jax
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
 
 from lrrf_jax._jax_settings import our_settings
 from lrrf_jax._program_limit import make_room_for_programs
 from lrrf_jax._threefry import key_from_seed
+from lrrf_jax.learners._estimator import Estimator, becomes_estimator
 from lrrf_jax.learners._parameters import Parametrised
 from lrrf_jax.learners._prediction import RankingModel
 from lrrf_jax.learners._table import (
@@ -27,7 +26,8 @@ from lrrf_jax.learners.persistence.stored import StoredModel
 from lrrf_jax.learners.streaming import Seen
 
 
-class LabelRanker(Parametrised, RankingModel, StoredModel, BaseEstimator):
+@becomes_estimator
+class LabelRanker(Parametrised, RankingModel, StoredModel, Estimator):
     """What every label ranker shares.
 
     A learner lists its parameters in its class body, and adds ``_fit`` and the pure functions
@@ -142,7 +142,12 @@ class LabelRanker(Parametrised, RankingModel, StoredModel, BaseEstimator):
     def _draw_seed(self) -> int:
         if isinstance(self.random_state, numbers.Integral):
             return int(self.random_state) % 2**32
-        return int(check_random_state(self.random_state).randint(2**31 - 1))
+        state = np.random.mtrand._rand if self.random_state is None else self.random_state
+        if not isinstance(state, np.random.RandomState):
+            from sklearn.utils import check_random_state  # which says what is wrong with it
+
+            state = check_random_state(state)
+        return int(state.randint(2**31 - 1))
 
     def _set_fitted(self, params: Any, config: Any, labels: Any, feature_names: Any) -> None:
         self.params_, self.config_ = params, config

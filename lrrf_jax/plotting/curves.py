@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from scipy import stats
+import scipy  # which imports its parts when they are used
 
 from lrrf_jax._numbers import as_numbers
 from lrrf_jax._typing import NDArray
@@ -116,7 +116,8 @@ def _summary(runs: NDArray, band: str | None, level: float) -> tuple[NDArray, ND
     squares = (np.where(known, runs - mean[:, None], 0.0) ** 2).sum(1)
     half = np.sqrt(squares / np.maximum(n - 1, 1))
     if band == "confidence":
-        half = half / np.sqrt(np.maximum(n, 1)) * stats.t.ppf((1 + level) / 2, np.maximum(n - 1, 1))
+        quantile = scipy.stats.t.ppf((1 + level) / 2, np.maximum(n - 1, 1))
+        half = half / np.sqrt(np.maximum(n, 1)) * quantile
     half = np.where(n > 1, half, np.nan)
     return mean, mean - half, mean + half
 

@@ -5,6 +5,9 @@ functions of arrays, for programs of JAX: `statistics`, `distances`, `aggregatio
 `mallows`, `plackett_luce`.
 """
 
+from typing import TYPE_CHECKING
+
+from lrrf_jax._lazy import lazily
 from lrrf_jax.rankings.conversion import (
     densify,
     orderings_from_rankings,
@@ -12,13 +15,15 @@ from lrrf_jax.rankings.conversion import (
     rankings_from_scores,
     rankings_from_strings,
 )
-from lrrf_jax.rankings.distributions import (
-    mallows_log_likelihood,
-    plackett_luce_log_likelihood,
-    sample_mallows,
-    sample_plackett_luce,
-)
-from lrrf_jax.rankings.votes import copeland_scores, kemeny_objective
+
+if TYPE_CHECKING:
+    from lrrf_jax.rankings.distributions import (
+        mallows_log_likelihood,
+        plackett_luce_log_likelihood,
+        sample_mallows,
+        sample_plackett_luce,
+    )
+    from lrrf_jax.rankings.votes import copeland_scores, kemeny_objective
 
 __all__ = [
     "copeland_scores",
@@ -33,3 +38,20 @@ __all__ = [
     "sample_mallows",
     "sample_plackett_luce",
 ]
+
+# Readers of files convert rankings, and need no JAX for it.
+_HOMES = {
+    "aggregation": "",
+    "completion": "",
+    "copeland_scores": "votes",
+    "distances": "",
+    "kemeny_objective": "votes",
+    "mallows": "",
+    "mallows_log_likelihood": "distributions",
+    "plackett_luce": "",
+    "plackett_luce_log_likelihood": "distributions",
+    "sample_mallows": "distributions",
+    "sample_plackett_luce": "distributions",
+    "statistics": "",
+}
+__getattr__, __dir__ = lazily(__name__, _HOMES)

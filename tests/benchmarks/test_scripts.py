@@ -87,3 +87,54 @@ def test_hashes_of_learners_tell_one_changed_rank_or_test_and_not_how_a_forest_i
     hashes.add(script.forest_digest(forest._replace(leaf_value=value)))
     assert len(hashes) == 3
     assert len(script.tables()) == 8
+
+
+def test_the_start_script_takes_medians_of_rounds_and_judges_their_sums():
+    script = load("benchmark_start")
+
+    def one_round(fit, predict, answer):
+        step = {"compiled": 1, "read": 0}
+        contact = {
+            "first fit": {"wall_s": fit, "cpu_s": 2 * fit, **step},
+            "first predict": {"wall_s": predict, "cpu_s": 2 * predict, **step},
+        }
+        return {
+            "imports": {"lrrf_jax, with a learner": {"wall_s": 9.0, "cpu_s": 0.2}},
+            "no programs": contact,
+            "programs kept": contact,
+            "command line": {name: {"wall_s": 9.0, "cpu_s": answer} for name in script.COMMANDS},
+        }
+
+    parts = script.summary([one_round(0.9, 0.3, 0.1), one_round(5, 0.1, 0.31), one_round(1, 9, 1)])
+    first = parts["no programs"]["first fit"]
+    assert (first["wall_s"], first["cpu_s"], first["compiled"]) == (1, 2, 1)
+    assert first["rounds"]["wall_s"] == [0.9, 5, 1]
+    bars = {bar["bar"]: bar for bar in script.judged(parts)}
+    assert "the tenth new small data set" not in bars  # which was not measured
+    first = "first fit and predict of 150 rows"
+    for cache, met in (("no programs kept", True), ("programs kept", False)):
+        bar = bars[f"{first}, {cache}"]
+        assert (bar["value_s"], bar["met"]) == (1.3, met)
+    assert bars["import beyond JAX"]["met"]
+    assert not any(bars[f"lrrf: {name}"]["met"] for name in script.COMMANDS)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="it moves the cache as on Linux")
+def test_the_start_script_measures_processes_with_and_without_programs(tmp_path):
+    output = tmp_path / "start.json"
+    command = [sys.executable, SCRIPTS / "benchmark_start.py", "--quick", "--output", output]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    document = json.loads(output.read_text())
+    assert document["rounds"] == 1
+    assert document["versions"].keys() >= {"jax", "lrrf_jax"}
+    parts = document["parts"]
+    assert parts["no programs"].keys() == parts["programs kept"].keys()
+    assert parts["no programs"].keys() >= {"first fit", "first predict", "data set 2", "warm fit"}
+    assert parts["no programs"]["first fit"]["compiled"] > 0
+    for part, name in (("no programs", "read"), ("programs kept", "compiled")):
+        assert sum(step.get(name, 0) for step in parts[part].values()) == 0, part
+    times = [step["wall_s"] for steps in parts.values() for step in steps.values()]
+    assert min(times) > 0
+    assert {bar["bar"] for bar in document["bars"]} >= {"import beyond JAX", "lrrf: no such model"}

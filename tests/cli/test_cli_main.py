@@ -132,7 +132,7 @@ def test_commands_keep_compiled_programs_unless_told_otherwise(
         monkeypatch.setattr(name, lambda way, command=command: used.append((command, way)))
     commands = [
         ("train", toy, "--features", "A*", "--learner", "default", "--model", tmp_path / "m"),
-        ("predict", model, toy, "--output", tmp_path / "r.csv"),
+        ("predict", model, toy, "--output", tmp_path / "r.csv", "--overwrite"),
         ("evaluate", toy, "--features", "A*", "--learner", "default", "--folds", "2"),
         ("evaluate", toy, "--model", model),
     ]

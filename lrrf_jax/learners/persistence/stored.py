@@ -4,11 +4,10 @@ import dataclasses
 import os
 from typing import Annotated, Any, ClassVar, Self
 
-from sklearn.utils.validation import check_is_fitted
-
 from lrrf_jax import model_file
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError, ModelFileError
+from lrrf_jax.learners._estimator import require_fitted
 from lrrf_jax.learners.persistence import schema
 from lrrf_jax.learners.persistence.content import (
     Content,
@@ -78,7 +77,7 @@ class StoredModel:
         InputError
             Where the file cannot be written, or parameters were set that ``fit`` refuses.
         """
-        check_is_fitted(self, "params_")
+        require_fitted(self)
         params = plain(self.get_params(deep=False))
         header = {
             "learner": self.name,

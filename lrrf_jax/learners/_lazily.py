@@ -1,0 +1,41 @@
+"""A table of learners of which each is imported when it is asked for."""
+
+import importlib
+from collections.abc import Iterator, Mapping, MutableMapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lrrf_jax.learners.base import LabelRanker
+
+
+class Learners(MutableMapping[str, "type[LabelRanker]"]):
+    """The classes of learners by name, used as a dict; it begins as ``name: "module.Class"``."""
+
+    def __init__(self, places: Mapping[str, str]) -> None:
+        self._known: dict[str, str | type[LabelRanker]] = {**places}
+
+    def __getitem__(self, name: str) -> "type[LabelRanker]":
+        known = self._known[name]
+        if isinstance(known, str):
+            module, _, class_name = known.rpartition(".")
+            known = getattr(importlib.import_module(f"lrrf_jax.learners.{module}"), class_name)
+            self._known[name] = known
+        return known
+
+    def __setitem__(self, name: str, learner: "type[LabelRanker]") -> None:
+        self._known[name] = learner
+
+    def __delitem__(self, name: str) -> None:
+        del self._known[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._known  # that of a Mapping would import it
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._known)
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def __repr__(self) -> str:
+        return f"LEARNERS of {', '.join(self)}"
