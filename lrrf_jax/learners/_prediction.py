@@ -3,7 +3,7 @@
 import abc
 import os
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Protocol, Self
 
 import jax
 import numpy as np
@@ -20,6 +20,18 @@ from lrrf_jax.learners._table import positions_by_label, warn_of_other_row_order
 from lrrf_jax.learners.batching import PROGRAM_SIZES, map_rows
 from lrrf_jax.learners.batching import batch_sizes as batch_sizes_of
 from lrrf_jax.rankings.permutations import ordering_from_ranks
+
+_ORDERED_ON_HOST = 1024  # rows; as fast as a program
+
+
+class OnHost(Protocol):
+    """What ranks a few rows, float32 (n_samples, n_features), without a program."""
+
+    def ranks(self, features: NDArray) -> NDArray:
+        """Positions, int32 (n_samples, n_labels)."""
+
+    def scores(self, features: NDArray) -> NDArray:
+        """Scores, float32 (n_samples, n_labels)."""
 
 
 class RankingModel(abc.ABC):
@@ -40,6 +52,10 @@ class RankingModel(abc.ABC):
     @abc.abstractmethod
     def _scores(self, features: NDArray) -> jax.Array:
         """Scores of a block of rows, float32 (n_samples, n_labels), in the order of `_ranks`."""
+
+    def _on_host(self, n_rows: int) -> OnHost | None:
+        """Return what ranks so few rows without a program, where there is such a thing."""
+        return None
 
     # ------------------------------------------------------------------------------- rows
     def _features(self, X: Any) -> NDArray:
@@ -85,13 +101,19 @@ class RankingModel(abc.ABC):
         int32 (n_samples, n_labels)
             Positions, 1 = best: each row is a permutation of 1..n_labels.
         """
-        return self._map_rows(self._ranks, self._features(X))
+        features = self._features(X)
+        few = self._on_host(len(features))
+        if few is not None:
+            return few.ranks(features)
+        return self._map_rows(self._ranks, features)
 
     def compile(self, batch_sizes: Sequence[int] | None = None) -> Self:
         """Compile what :meth:`predict` needs now, so that no later call waits for it.
 
         Rows are cut into batches of at most nine sizes, each with a program of its own, which
-        takes about a second to compile. Never needed: a call compiles what it lacks.
+        takes about a second to compile. Never needed: a call compiles what it lacks. On CPUs
+        forests have no program for 8 rows and fewer, or 32 and fewer of up to 50 trees: NumPy
+        ranks these, and what it needs is made here.
 
         Parameters
         ----------
@@ -106,9 +128,14 @@ class RankingModel(abc.ABC):
         rows = () if batch_sizes is None else batch_sizes
         for n_rows in rows:
             require_integer(n_rows, "batch_sizes", 1)
-        sizes = {size for n in rows for size in batch_sizes_of(int(n), thread_count())}
-        if batch_sizes is None:
-            sizes = set(PROGRAM_SIZES)
+        sizes = set(PROGRAM_SIZES)
+        if batch_sizes is not None:
+            many = [int(n) for n in rows if self._on_host(int(n)) is None]
+            sizes = {size for n in many for size in batch_sizes_of(n, thread_count())}
+        sizes = {size for size in sizes if self._on_host(size) is None}
+        few = self._on_host(1)
+        if few is not None:
+            few.ranks(np.zeros((1, self.n_features_in_), np.float32))  # which makes its tables
         with our_settings():
             for size in sorted(sizes - self._sizes_seen(self._ranks)):
                 np.asarray(self._ranks(np.zeros((size, self.n_features_in_), np.float32)))
@@ -118,6 +145,8 @@ class RankingModel(abc.ABC):
     def predict_order(self, X: Any) -> NDArray:
         """Name the labels of each row, best first; str (n_samples, n_labels)."""
         ranks = self.predict(X)
+        if len(ranks) <= _ORDERED_ON_HOST:
+            return self.labels_[ranks.argsort(1)]
         return self.labels_[np.asarray(map_rows(ordering_from_ranks, ranks))]
 
     def predict_scores(self, X: Any) -> NDArray:
@@ -127,7 +156,11 @@ class RankingModel(abc.ABC):
         -------
         float32 (n_samples, n_labels)
         """
-        return self._map_rows(self._scores, self._features(X))
+        features = self._features(X)
+        few = self._on_host(len(features))
+        if few is not None:
+            return few.scores(features)
+        return self._map_rows(self._scores, features)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Mean Kendall tau of the predictions, over rows with at least one known pair.

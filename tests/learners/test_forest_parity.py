@@ -42,7 +42,7 @@ def programs(forest, shape, backend):
 
 def on_the_host(forest, shape, backend):
     """The same of a few rows, in NumPy."""
-    few = FewRowsRanker.of(forest, shape.n_labels, shape.aggregation)
+    few = FewRowsRanker(forest, shape.n_labels, shape.aggregation)
     return few.ranks, few.scores
 
 

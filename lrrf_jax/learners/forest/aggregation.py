@@ -155,15 +155,15 @@ def ranks_of_sums(
 def _rank_by_columns(
     scores: Array,  # int32 (n_samples, n_labels)
 ) -> Array:  # int32 (n_samples, n_labels)
-    """Rank as `rank_scores` does, each pair of labels once, along contiguous rows."""
+    """Rank as `rank_scores` does, each label against all at once, along contiguous rows."""
     scores = fusion_barrier(scores.T)
-    ranks = [jnp.ones_like(scores[0])] * len(scores)
-    for first in range(len(scores)):
-        for second in range(first + 1, len(scores)):
-            ahead = (scores[first] >= scores[second]).astype(jnp.int32)
-            ranks[second] = ranks[second] + ahead
-            ranks[first] = ranks[first] + (1 - ahead)
-    return fusion_barrier(jnp.stack(ranks)).T
+    label = jnp.arange(len(scores), dtype=jnp.int32)[:, None]
+    ranks = jnp.ones_like(scores)
+    for other in range(len(scores)):
+        # It is ahead where they tie, too, of the labels behind it; no sum is the lowest integer.
+        ties_won = (label > other).astype(jnp.int32)
+        ranks = ranks + (scores[other] > scores - ties_won).astype(jnp.int32)
+    return fusion_barrier(ranks).T
 
 
 def scores_of_sums(

@@ -6,13 +6,16 @@ from typing import Any, ClassVar, NamedTuple
 import jax
 import numpy as np
 
+from lrrf_jax._devices import rows_stay_on_host
 from lrrf_jax._jax_settings import our_settings
 from lrrf_jax._typing import NDArray
+from lrrf_jax.inference.few_rows import is_exact_here
 from lrrf_jax.learners._table import TableShape, TrainingTable
 from lrrf_jax.learners.base import LabelRanker
 from lrrf_jax.learners.forest import views
 from lrrf_jax.learners.forest.aggregation import leaf_violation, numbers_in_leaf
 from lrrf_jax.learners.forest.config import ForestConfig
+from lrrf_jax.learners.forest.few_rows import FewRowsRanker
 from lrrf_jax.learners.forest.fit import ForestParams, Importances, fit_forest
 from lrrf_jax.learners.forest.predict import ReadyForests, forest_ranks, forest_scores
 from lrrf_jax.learners.persistence import schema
@@ -76,15 +79,25 @@ class TreeLabelRanker(LabelRanker):
     def _forget_derived(self) -> None:
         super()._forget_derived()
         self.__dict__.pop("_ready", None)
+        self.__dict__.pop("_few_rows", None)
 
     def _set_fitted(self, params: Any, config: Any, labels: Any, feature_names: Any) -> None:
         super()._set_fitted(params, config, labels, feature_names)
         self._ready = ReadyForests(params.forest)  # nothing is on a device yet
+        self._few_rows = FewRowsRanker(params.forest, config.n_labels, config.aggregation)
 
     def _ready_forests(self) -> ReadyForests:
         if "_ready" not in self.__dict__:
             self._ready = ReadyForests(self.params_.forest)
         return self._ready
+
+    def _on_host(self, n_rows: int) -> FewRowsRanker | None:
+        if "_few_rows" not in self.__dict__:
+            self._few_rows = FewRowsRanker(self.params_.forest, **self._static())
+        few = self._few_rows
+        if n_rows > few.most_rows or not rows_stay_on_host() or not is_exact_here():
+            return None
+        return few
 
     def _ranks(self, features: NDArray) -> Any:
         return self._ready_forests().apply(forest_ranks, features, **self._static())
@@ -105,16 +118,20 @@ class TreeLabelRanker(LabelRanker):
             not change with the depth that the trees reach. ``forest_`` may have fewer levels; a
             column of its ``leaf_slot`` is ``leaf >> (max_depth - forest_.depth)``.
         """
-        features = self._features(X)
-        with our_settings():
-            leaf = views.leaves(features, self._ready_forests().on_one())
+        leaf = self._leaves(self._features(X))
         return views.leaf_at_depth(leaf, self.forest_.depth, self.config_.max_depth)
 
     def _leaf_slots(self, X: Any) -> NDArray:  # int32 (n_samples, n_estimators)
         """Row of ``forest_.leaf_value`` that each row reaches in each tree."""
-        features = self._features(X)
+        leaf = self._leaves(self._features(X))
+        return np.asarray(self.forest_.leaf_slot)[np.arange(leaf.shape[1]), leaf]
+
+    def _leaves(self, features: NDArray) -> NDArray:  # int32 (n_samples, n_estimators)
+        few = self._on_host(len(features))
+        if few is not None:
+            return few.leaves(features)
         with our_settings():
-            return views.slots(features, self._ready_forests().on_one())
+            return views.leaves(features, self._ready_forests().on_one())
 
     # ------------------------------------------------------------------------------- fitted
     @property
