@@ -13,8 +13,8 @@ import numpy as np
 from jax.experimental import multihost_utils
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
-from lrrf_jax._backend import backend_of
-from lrrf_jax._jax_backend import require_backend, require_platform
+from lrrf_jax._backend import Backend, backend_of
+from lrrf_jax._jax_backend import require_backend
 from lrrf_jax._threads import thread_count
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError
@@ -104,19 +104,11 @@ def local_devices() -> Devices:
     return tuple(d for d in growing_devices() if d.process_index == jax.process_index())
 
 
-def rows_stay_on_host() -> bool:
-    """Whether the host ranks rows; raises BackendError where JAX cannot be used at all.
-
-    Asks for as little as it can: a single row is ranked in 10 us.
-    """
-    require_backend()
-    devices: Sequence[jax.Device] | None = _chosen
-    if devices is None:
-        pinned = jax.config.jax_default_device  # type: ignore[attr-defined]
-        if isinstance(pinned, str):
-            require_platform(pinned)
-        devices = jax.devices() if pinned is None else growing_devices()
-    return backend_of(devices).on_host
+def backend_in_use() -> Backend:
+    """Return what the devices of :func:`growing_devices` want; asked for in each prediction."""
+    if _chosen is None and jax.config.jax_default_device is None:  # type: ignore[attr-defined]
+        return backend_of(jax.devices())
+    return backend_of(growing_devices())
 
 
 def spans_processes(devices: Devices) -> bool:

@@ -81,7 +81,11 @@ class RankingModel(abc.ABC):
                 "sklearn.impute.SimpleImputer, or use 'lr-rf', which takes them."
             )
 
-    def _map_rows(self, function: Callable[[NDArray], jax.Array], features: NDArray) -> NDArray:
+    def _map_rows(self, of_ranks: bool, features: NDArray) -> NDArray:
+        few = self._on_host(len(features))
+        if few is not None:
+            return few.ranks(features) if of_ranks else few.scores(features)
+        function = self._ranks if of_ranks else self._scores
         return map_rows(function, features, self._sizes_seen(function))
 
     def _forget_derived(self) -> None:
@@ -101,11 +105,7 @@ class RankingModel(abc.ABC):
         int32 (n_samples, n_labels)
             Positions, 1 = best: each row is a permutation of 1..n_labels.
         """
-        features = self._features(X)
-        few = self._on_host(len(features))
-        if few is not None:
-            return few.ranks(features)
-        return self._map_rows(self._ranks, features)
+        return self._map_rows(True, self._features(X))
 
     def compile(self, batch_sizes: Sequence[int] | None = None) -> Self:
         """Compile what :meth:`predict` needs now, so that no later call waits for it.
@@ -156,11 +156,7 @@ class RankingModel(abc.ABC):
         -------
         float32 (n_samples, n_labels)
         """
-        features = self._features(X)
-        few = self._on_host(len(features))
-        if few is not None:
-            return few.scores(features)
-        return self._map_rows(self._scores, features)
+        return self._map_rows(False, self._features(X))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Mean Kendall tau of the predictions, over rows with at least one known pair.

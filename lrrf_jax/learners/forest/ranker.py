@@ -6,8 +6,8 @@ from typing import Any, ClassVar, NamedTuple
 import jax
 import numpy as np
 
-from lrrf_jax._devices import rows_stay_on_host
-from lrrf_jax._jax_settings import our_settings
+from lrrf_jax._devices import backend_in_use
+from lrrf_jax._jax_settings import our_settings, require_devices
 from lrrf_jax._typing import NDArray
 from lrrf_jax.inference.few_rows import is_exact_here
 from lrrf_jax.learners._table import TableShape, TrainingTable
@@ -95,9 +95,10 @@ class TreeLabelRanker(LabelRanker):
         if "_few_rows" not in self.__dict__:
             self._few_rows = FewRowsRanker(self.params_.forest, **self._static())
         few = self._few_rows
-        if n_rows > few.most_rows or not rows_stay_on_host() or not is_exact_here():
+        if n_rows > few.most_rows:
             return None
-        return few
+        require_devices()  # whatever the number of rows
+        return few if backend_in_use().on_host and is_exact_here() else None
 
     def _ranks(self, features: NDArray) -> Any:
         return self._ready_forests().apply(forest_ranks, features, **self._static())
