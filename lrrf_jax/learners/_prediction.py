@@ -112,7 +112,7 @@ class RankingModel(abc.ABC):
 
         Rows are cut into batches of at most nine sizes, each with a program of its own, which
         takes about a second to compile. Never needed: a call compiles what it lacks. On CPUs
-        forests have no program for 8 rows and fewer, or 32 and fewer of up to 50 trees: NumPy
+        forests have no program for 8 rows and fewer, or 24 and fewer of up to 50 trees: NumPy
         ranks these, and what it needs is made here.
 
         Parameters

@@ -17,7 +17,7 @@ from lrrf_jax.trees.forest import Forest
 
 # Rows up to which no more is asked than whether a program would have to be compiled, and pairs of
 # rows and trees up to which it would be no faster if it were there.
-_MOST_ROWS_AT_ANY_RATE, _MOST_ROWS, _MOST_ROW_TREES = 8, 32, 1600
+_MOST_ROWS_AT_ANY_RATE, _MOST_ROWS, _MOST_ROW_TREES = 8, 32, 1200
 
 
 class FewRowsRanker:
