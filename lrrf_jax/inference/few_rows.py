@@ -34,7 +34,7 @@ class BlockForest(NamedTuple):
 
     n_features: int
     either_way: bool  # some NaN go left
-    first_block: NDArray  # intp (n_trees,), of the second round; each tree's
+    first_block: NDArray  # intp (n_trees,), of the next round: where exit 0 of the first leads
     first_round: Round
     rounds: tuple[Round, ...]  # the others
     leaf_slot: NDArray  # intp or int32 (n_trees * 2**depth,)

@@ -160,3 +160,17 @@ def test_one_row_is_checked_as_many_are(fitted):
     expected = fitted.predict(X)[:1]
     for same in (row, row.tolist(), np.asfortranarray(row), row.astype(">f4"), X[:2][::2]):
         np.testing.assert_array_equal(fitted.predict(same), expected)
+
+
+@pytest.mark.parametrize("aggregation", ["two-step", "one-step", "copeland", "kemeny"])
+def test_callers_who_have_numpy_stop_at_floating_point_errors_are_not_stopped(aggregation):
+    ranker, x = ranker_of(Shape(6, 20, 5, 5, aggregation), seed=2)
+    x[::3, 1] = np.nan
+    expected = ranker.predict(x[:32]), ranker.predict_scores(x[:32])
+    with np.errstate(all="raise"):
+        for size in (1, 4):
+            for method, whole in zip(
+                (ranker.predict, ranker.predict_scores), expected, strict=True
+            ):
+                found = [method(x[at : at + size]) for at in range(0, 32, size)]
+                np.testing.assert_array_equal(np.concatenate(found), whole)
