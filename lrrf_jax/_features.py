@@ -16,6 +16,8 @@ _REMEDY = (
     "or encode it first, for example with sklearn.preprocessing.OrdinalEncoder."
 )
 
+_FLOAT32 = np.dtype(np.float32)
+
 
 def as_features(
     X: Any,
@@ -66,10 +68,9 @@ def as_features(
             f"X has {table.shape[1]} features, but predict is expecting {n_features} features as "
             "input, those that the model was fitted on. Select the same columns, in the same order."
         )
-    with np.errstate(over="ignore"):
-        features = np.ascontiguousarray(table, np.float32)
+    features = _float32(table)
     bad = np.isinf(features)
-    if bad.any():
+    if np.count_nonzero(bad):  # a third of what `any` takes for one row
         row, column = np.argwhere(bad)[0]
         name = f"'{given[column]}'" if given else str(column)
         raise InputError(
@@ -83,6 +84,13 @@ def as_features(
             "are taken in their order. Fit with feature_names=... to have names decide."
         )
     return features
+
+
+def _float32(table: NDArray) -> NDArray:  # C-contiguous
+    if table.dtype == _FLOAT32:
+        return np.ascontiguousarray(table)
+    with np.errstate(over="ignore"):
+        return np.ascontiguousarray(table, np.float32)
 
 
 def require_same_columns(X: Any, names: Sequence[str] | None) -> None:

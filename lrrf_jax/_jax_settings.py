@@ -50,15 +50,20 @@ _WITH_GUARDS = [item for item in _SETTINGS if item[2] == (item[1],)]
 _NOTHING: contextlib.AbstractContextManager = contextlib.nullcontext()
 
 
+def require_devices() -> None:
+    """Raise BackendError where JAX cannot be used, or not on the device that was named."""
+    require_backend()
+    if isinstance(config.default_device.value, str):
+        require_platform(config.default_device.value)
+
+
 def our_settings() -> contextlib.AbstractContextManager:
     """Let JAX work with our settings inside of a ``with`` block, in this thread alone.
 
     Each thread of a pool needs a block of its own. Raises BackendError where JAX cannot be used.
     Costs a microsecond or two where the caller has changed nothing.
     """
-    require_backend()
-    if isinstance(config.default_device.value, str):
-        require_platform(config.default_device.value)
+    require_devices()
     return _pinned(_SETTINGS)
 
 

@@ -84,12 +84,12 @@ def test_maps_are_counted_once_a_second_at_most(limited, is_there, monkeypatch):
 def test_what_was_compiled_beforehand_does_not_count_when_it_was_dropped(limited):
     iris = load("iris")
     ranker = ConsensusLabelRanker().fit(iris.X, iris.y).compile([5])
-    assert ranker._sizes_seen(ranker._ranks) == {8}
+    assert ranker._seen(True).sizes == {8}
     limited(100)
     _program_limit.make_room_for_programs()
-    assert ranker._sizes_seen(ranker._ranks) == set()
+    assert ranker._seen(True).sizes == set()
     ranker.compile([5])
-    assert ranker._sizes_seen(ranker._ranks) == {8}
+    assert ranker._seen(True).sizes == {8}
 
 
 def test_other_systems_have_no_such_limit(limited, is_there, monkeypatch):

@@ -5,7 +5,7 @@ import dataclasses
 import functools
 import os
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Protocol, Self
 
 import jax
 import numpy as np
@@ -33,6 +33,18 @@ from lrrf_jax.learners.on_device import (
 from lrrf_jax.learners.streaming import Seen, Work
 from lrrf_jax.rankings.permutations import ordering_from_ranks
 
+_ORDERED_ON_HOST = 1024  # rows; as fast as a program
+
+
+class OnHost(Protocol):
+    """What ranks a few rows, float32 (n_samples, n_features), without a program."""
+
+    def ranks(self, features: NDArray) -> NDArray:
+        """Positions, int32 (n_samples, n_labels)."""
+
+    def scores(self, features: NDArray) -> NDArray:
+        """Scores, float32 (n_samples, n_labels)."""
+
 
 class RankingModel(abc.ABC):
     """The part of a learner that ranks rows once it is fitted; a base of `LabelRanker`."""
@@ -54,6 +66,10 @@ class RankingModel(abc.ABC):
     @abc.abstractmethod
     def _scores(self, features: NDArray) -> jax.Array:
         """Scores of a block of rows, float32 (n_samples, n_labels), in the order of `_ranks`."""
+
+    def _on_host(self, n_rows: int) -> OnHost | None:
+        """Return what ranks so few rows without a program, where there is such a thing."""
+        return None
 
     def _row_function(self, of_ranks: bool) -> RowFunction | None:
         """Return what `_ranks` or `_scores` is on a device, as a function of `_arrays` and rows.
@@ -95,6 +111,9 @@ class RankingModel(abc.ABC):
             )
 
     def _map_rows(self, of_ranks: bool, features: NDArray) -> NDArray:
+        few = self._on_host(len(features))
+        if few is not None:
+            return few.ranks(features) if of_ranks else few.scores(features)
         function = self._ranks if of_ranks else self._scores
         return map_rows(function, features, self._seen(of_ranks), lambda: self._work(of_ranks))
 
@@ -139,7 +158,8 @@ class RankingModel(abc.ABC):
 
         Rows are cut into batches of at most nine sizes (four on accelerators), each with a program
         of its own, which takes about a second to compile. Never needed: a call compiles what it
-        lacks.
+        lacks. On CPUs forests have no program for 8 rows and fewer, or 24 and fewer of up to 50
+        trees: NumPy ranks these, and what it needs is made here.
 
         Parameters
         ----------
@@ -162,9 +182,14 @@ class RankingModel(abc.ABC):
             for n_rows in rows or [1, *largest]:
                 self._map_rows(True, np.zeros((n_rows, self.n_features_in_), np.float32))
             return self
-        sizes = {size for n in rows for size in batch_sizes_of(int(n), thread_count())}
-        if batch_sizes is None:
-            sizes = set(backend.batch_sizes)
+        sizes = set(backend.batch_sizes)
+        if batch_sizes is not None:
+            many = [int(n) for n in rows if self._on_host(int(n)) is None]
+            sizes = {size for n in many for size in batch_sizes_of(n, thread_count())}
+        sizes = {size for size in sizes if self._on_host(size) is None}
+        few = self._on_host(1)
+        if few is not None:
+            few.ranks(np.zeros((1, self.n_features_in_), np.float32))  # which makes its tables
         with our_settings():
             for size in sorted(sizes - self._seen(True).sizes):
                 np.asarray(self._ranks(np.zeros((size, self.n_features_in_), np.float32)))
@@ -174,6 +199,8 @@ class RankingModel(abc.ABC):
     def predict_order(self, X: Any) -> NDArray:
         """Name the labels of each row, best first; str (n_samples, n_labels)."""
         ranks = self.predict(X)
+        if len(ranks) <= _ORDERED_ON_HOST:
+            return self.labels_[ranks.argsort(1)]
         return self.labels_[np.asarray(map_rows(ordering_from_ranks, ranks))]
 
     def predict_scores(self, X: Any) -> NDArray:

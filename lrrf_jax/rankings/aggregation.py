@@ -26,7 +26,7 @@ from lrrf_jax.rankings.permutations import (
 
 # Up to here exact search costs no more than local search (1 us per row at 7 labels on one CPU core,
 # 2.5 us at 8), and compiles as fast.
-_EXACT_LIMIT = 7
+EXACT_LIMIT = 7
 
 
 def borda(
@@ -108,7 +108,7 @@ def kemeny(
     [3, 1, 2]
     """
     chex.assert_shape(preferences, (..., n_labels * (n_labels - 1) // 2))
-    if n_labels <= _EXACT_LIMIT:
+    if n_labels <= EXACT_LIMIT:
         return kemeny_exact(preferences, n_labels)
     matrix = preference_matrix(preferences)
     start_ranks = rank_scores(jnp.sum(matrix, axis=-1, dtype=matrix.dtype))

@@ -85,7 +85,18 @@ def test_compile_prepares_the_sizes_that_threads_will_ask_for(fitted, monkeypatc
     fresh.compile([100, 100_000])
     assert asked == sorted({128, *batching.batch_sizes(100_000, 2)})
     fresh.compile()
-    assert sorted(asked) == sorted(CPU.batch_sizes)  # none of them twice
+    # None of them twice; NumPy ranks up to 32 rows.
+    assert sorted(asked) == [size for size in CPU.batch_sizes if size > 32]
+
+
+def test_compile_leaves_out_what_numpy_ranks(fitted, monkeypatch):
+    asked = []
+    monkeypatch.setattr(type(fitted), "_ranks", lambda self, rows: asked.append(len(rows)) or rows)
+    fresh = pickle.loads(pickle.dumps(fitted))
+    fresh.compile([1, 8, 20, 32])
+    assert asked == []
+    fresh.compile([32, 33])
+    assert asked == [128]
 
 
 def test_after_compile_no_call_compiles(fitted):

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from lrrf_jax.learners.forest import views
+from lrrf_jax.learners.forest.aggregation import ranks_of_sums
 from tests import oracles
 from tests.learners.small_forests import SMALL, X, Y, leaves_of, quiet_fit
 
@@ -73,3 +74,18 @@ def test_scores_agree_with_ranks_and_orders(aggregation):
     order = ranker.predict_order(X)
     for row in range(0, 150, 10):
         assert [ranks[row, list(ranker.labels_).index(name)] for name in order[row]] == [1, 2, 3]
+
+
+@pytest.mark.parametrize("n_labels", [2, 5, 32, 33])  # compared up to 32, then sorted
+@pytest.mark.parametrize("aggregation", ["two-step", "one-step"])
+def test_sums_as_large_as_they_may_be_are_ranked_as_a_sort_does(n_labels, aggregation):
+    rng = np.random.default_rng(n_labels)
+    largest = 2**31 - 1
+    kinds = np.array([0, 1, 2, largest - 1, largest])
+    sums = rng.choice(kinds, (40, n_labels)).astype(np.int32)
+    sums[:20] = rng.integers(0, largest + 1, (20, n_labels))
+    sign = -1 if aggregation == "two-step" else 1
+    expected = [oracles.ranks_of_scores([sign * s for s in row]) for row in sums.tolist()]
+    ranks = jax.jit(lambda sums: ranks_of_sums(sums, n_labels, aggregation))(sums)
+    np.testing.assert_array_equal(ranks, expected)
+    assert ranks.dtype == np.int32

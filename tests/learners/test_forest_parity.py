@@ -15,6 +15,7 @@ from lrrf_jax.inference.bitsliced import MAX_DEPTH
 from lrrf_jax.inference.gathered import GatheredForest
 from lrrf_jax.inference.ready import SMALL_BATCH, make_ready
 from lrrf_jax.learners.forest.config import ForestConfig
+from lrrf_jax.learners.forest.few_rows import FewRowsRanker
 from lrrf_jax.learners.forest.fit import ForestParams
 from lrrf_jax.learners.forest.predict import forest_ranks, forest_scores
 from lrrf_jax.trees.forest import invariant_violation
@@ -26,18 +27,32 @@ from tests.learners.parity import SHAPES
 SIZES = (1, 8, SMALL_BATCH, parity.N_ROWS)  # the last alone is worth slicing a forest for
 
 
-def differing_ranks(shape, seeds, sizes, backend=CPU):
+def programs(forest, shape, backend):
+    """Functions from rows to ranks and to scores, as programs that are compiled."""
+    ready = make_ready(forest, backend)
+    if backend is CPU:
+        assert (ready.sliced is not None) == (shape.depth <= MAX_DEPTH)
+    else:
+        assert isinstance(ready, GatheredForest)
+    static = {"n_labels": shape.n_labels, "aggregation": shape.aggregation}
+    return functools.partial(forest_ranks, ready, **static), functools.partial(
+        forest_scores, ready, **static
+    )
+
+
+def on_the_host(forest, shape, backend):
+    """The same of a few rows, in NumPy."""
+    few = FewRowsRanker(forest, shape.n_labels, shape.aggregation)
+    return few.ranks, few.scores
+
+
+def differing_ranks(shape, seeds, sizes, backend=CPU, functions=programs):
     """Compare models with their plain twins; returns ranks compared, different, and ties met."""
     n_compared = n_different = n_exact = n_tied = 0
-    static = {"n_labels": shape.n_labels, "aggregation": shape.aggregation}
     for seed in seeds:
         forest, x = parity.random_model(shape, seed)
         assert invariant_violation(forest, shape.n_features) is None
-        ready = make_ready(forest, backend)
-        if backend is CPU:
-            assert (ready.sliced is not None) == (shape.depth <= MAX_DEPTH)
-        else:
-            assert isinstance(ready, GatheredForest)
+        ranks_of, scores_of = functions(forest, shape, backend)
         sums, n_equal = parity.sums_of_walks(forest, x)
         expected = parity.ranks_of_plain_sums(sums, shape)
         n_exact += n_equal
@@ -46,11 +61,11 @@ def differing_ranks(shape, seeds, sizes, backend=CPU):
         for size in sizes:
             first = seed % (parity.N_ROWS - size + 1)
             rows = slice(first, first + size)
-            ranks = np.asarray(forest_ranks(ready, x[rows], **static))
+            ranks = np.asarray(ranks_of(x[rows]))
             assert ranks.dtype == np.int32
             n_compared += ranks.size
             n_different += int((ranks != expected[rows]).sum())
-            scores = np.asarray(forest_scores(ready, x[rows], **static))
+            scores = np.asarray(scores_of(x[rows]))
             order = np.argsort(-scores, axis=1, kind="stable")  # ties to the lower label index
             np.testing.assert_array_equal(
                 np.take_along_axis(ranks, order, axis=1),
@@ -62,8 +77,10 @@ def differing_ranks(shape, seeds, sizes, backend=CPU):
     return n_compared, n_different, n_exact, n_tied
 
 
-def assert_equal(shape, seeds, sizes, backend=CPU):
-    n_compared, n_different, n_exact, n_tied = differing_ranks(shape, seeds, sizes, backend)
+def assert_equal(shape, seeds, sizes, backend=CPU, functions=programs):
+    n_compared, n_different, n_exact, n_tied = differing_ranks(
+        shape, seeds, sizes, backend, functions
+    )
     assert n_different == 0, f"{n_different} of {n_compared} ranks differ"
     # Rows that meet a threshold exactly, and rows whose labels tie.
     assert n_exact > len(seeds) * 10
@@ -83,6 +100,31 @@ def test_ten_random_models_rank_as_a_plain_walk_does(shape, n_models, sizes):
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_a_thousand_random_models_rank_as_a_plain_walk_does(shape):
     assert_equal(shape, range(1000 // len(SHAPES)), SIZES)
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_a_few_rows_of_twenty_random_models_rank_as_a_plain_walk_does(shape):
+    assert_equal(shape, range(2), range(1, 33), functions=on_the_host)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_a_few_rows_of_a_thousand_random_models_rank_as_a_plain_walk_does(shape):
+    assert_equal(shape, range(1000 // len(SHAPES)), range(1, 33), functions=on_the_host)
+
+
+@pytest.mark.parametrize(("shape", "n_models", "sizes"), FEW, ids=str)
+def test_a_few_rows_get_the_ranks_and_the_bits_of_scores_that_a_tile_gets(shape, n_models, sizes):
+    for seed in range(n_models):
+        forest, x = parity.random_model(shape, seed)
+        whole = programs(forest, shape, CPU)
+        for many, few in zip(whole, on_the_host(forest, shape, CPU), strict=True):
+            expected = np.asarray(many(x))
+            for size in (1, 8):
+                blocks = [few(x[start : start + size]) for start in range(0, 512, size)]
+                found = np.concatenate(blocks)
+                assert found.dtype == expected.dtype
+                np.testing.assert_array_equal(found.view(np.int32), expected[:512].view(np.int32))
 
 
 def test_the_forms_of_accelerators_rank_two_models_as_a_plain_walk_does():

@@ -17,8 +17,8 @@ from lrrf_jax.rankings.statistics import borda_votes
 
 AGGREGATIONS = ("two-step", "one-step", "copeland", "kemeny")
 SHRUNKEN = ("copeland", "kemeny")  # leaves start with half an observation of mean weight
-_VOTE_UNIT = 2**10  # of a mean vote in a leaf
-_PAIR_UNIT = 2**12  # of a mean preference in a leaf
+VOTE_UNIT = 2**10  # of a mean vote in a leaf
+PAIR_UNIT = 2**12  # of a mean preference in a leaf
 _COMPARED_LABELS = 32  # above, comparing all pairs takes longer than a sort
 _LEAVES_AT_ONCE = 2**14
 _SHRINKAGE = 0.5  # observations of "no preference" that every pair of a leaf starts with
@@ -43,7 +43,7 @@ class MeanVotes:
         """Work out the values of all leaves."""
         weight = jnp.maximum(sums[:, -1:], 1).astype(jnp.float32)
         mean = quotient(sums[:, :-1].astype(jnp.float32), weight)
-        return jnp.round(mean * (_VOTE_UNIT / self.vote_scale)).astype(jnp.int32)
+        return jnp.round(mean * (VOTE_UNIT / self.vote_scale)).astype(jnp.int32)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,7 +62,7 @@ class MeanPreferences:
         signs = sums[:, : self.n_pairs].astype(jnp.float32)
         observed = sums[:, self.n_pairs :].astype(jnp.float32)
         mean = quotient(signs, observed + _SHRINKAGE * self.weight_scale)
-        return jnp.round(mean * _PAIR_UNIT).astype(jnp.int32)
+        return jnp.round(mean * PAIR_UNIT).astype(jnp.int32)
 
 
 def leaf_statistics(
@@ -109,9 +109,9 @@ def largest_sum(n_trees: int, n_labels: int, aggregation: str) -> int:
     if aggregation == "two-step":
         return n_trees * (n_labels + 1)
     if aggregation == "one-step":
-        return n_trees * (n_labels + 1) * _VOTE_UNIT
+        return n_trees * (n_labels + 1) * VOTE_UNIT
     # Kemeny's search sums rows of the matrix twice; up to seven labels, all pairs.
-    return n_trees * max(2 * n_labels, 21) * _PAIR_UNIT
+    return n_trees * max(2 * n_labels, 21) * PAIR_UNIT
 
 
 def leaf_violation(
@@ -129,9 +129,9 @@ def leaf_violation(
             if (np.sort(values[start : start + _LEAVES_AT_ONCE], axis=1) != places).any():
                 return "a leaf holds no ranking"
         return None
-    least, most = -_PAIR_UNIT, _PAIR_UNIT
+    least, most = -PAIR_UNIT, PAIR_UNIT
     if aggregation == "one-step":
-        least, most = 0, (n_labels + 1) * _VOTE_UNIT
+        least, most = 0, (n_labels + 1) * VOTE_UNIT
     if values.min() < least or values.max() > most:
         return f"leaves hold numbers from {values.min()} to {values.max()}"
     return None
@@ -156,15 +156,15 @@ def ranks_of_sums(
 def _rank_by_columns(
     scores: Array,  # int32 (n_samples, n_labels)
 ) -> Array:  # int32 (n_samples, n_labels)
-    """Rank as `rank_scores` does, each pair of labels once, along contiguous rows."""
+    """Rank as `rank_scores` does, each label against all at once, along contiguous rows."""
     scores = fusion_barrier(scores.T)
-    ranks = [jnp.ones_like(scores[0])] * len(scores)
-    for first in range(len(scores)):
-        for second in range(first + 1, len(scores)):
-            ahead = (scores[first] >= scores[second]).astype(jnp.int32)
-            ranks[second] = ranks[second] + ahead
-            ranks[first] = ranks[first] + (1 - ahead)
-    return fusion_barrier(jnp.stack(ranks)).T
+    label = jnp.arange(len(scores), dtype=jnp.int32)[:, None]
+    ranks = jnp.ones_like(scores)
+    for other in range(len(scores)):
+        # It is ahead where they tie, too, of the labels behind it; no sum is the lowest integer.
+        ties_won = (label > other).astype(jnp.int32)
+        ranks = ranks + (scores[other] > scores - ties_won).astype(jnp.int32)
+    return fusion_barrier(ranks).T
 
 
 def scores_of_sums(
@@ -182,10 +182,10 @@ def scores_of_sums(
     if aggregation == "two-step":
         scores = _quotient((n_labels + 1) * n_trees - sums, n_trees)
     elif aggregation == "one-step":
-        scores = _quotient(sums, n_trees * _VOTE_UNIT)
+        scores = _quotient(sums, n_trees * VOTE_UNIT)
     else:
         total = preference_matrix(sums).sum(-1, dtype=jnp.int32)
-        scores = _quotient(total, n_trees * _PAIR_UNIT * (n_labels - 1))
+        scores = _quotient(total, n_trees * PAIR_UNIT * (n_labels - 1))
     return scores_in_order(scores, ranks)
 
 

@@ -7,15 +7,17 @@ import jax
 import numpy as np
 
 from lrrf_jax._backend import Backend
-from lrrf_jax._devices import local_devices
-from lrrf_jax._jax_settings import our_settings
+from lrrf_jax._devices import backend_in_use, local_devices
+from lrrf_jax._jax_settings import our_settings, require_devices
 from lrrf_jax._typing import NDArray
+from lrrf_jax.inference.few_rows import is_exact_here
 from lrrf_jax.inference.ready import ReadyForest, make_ready
 from lrrf_jax.learners._table import TableShape, TrainingTable
 from lrrf_jax.learners.base import LabelRanker
 from lrrf_jax.learners.forest import views
 from lrrf_jax.learners.forest.aggregation import leaf_violation, numbers_in_leaf
 from lrrf_jax.learners.forest.config import ForestConfig
+from lrrf_jax.learners.forest.few_rows import FewRowsRanker
 from lrrf_jax.learners.forest.fit import ForestParams, Importances, fit_forest
 from lrrf_jax.learners.forest.predict import apply_spread, forest_ranks, forest_scores
 from lrrf_jax.learners.on_device import RowFunction
@@ -77,6 +79,14 @@ class TreeLabelRanker(LabelRanker):
         return fit_forest(key, table, config), config
 
     # ------------------------------------------------------------------------------- predict
+    def _forget_derived(self) -> None:
+        super()._forget_derived()
+        self.__dict__.pop("_few_rows", None)
+
+    def _set_fitted(self, params: Any, config: Any, labels: Any, feature_names: Any) -> None:
+        super()._set_fitted(params, config, labels, feature_names)
+        self._few_rows = FewRowsRanker(params.forest, config.n_labels, config.aggregation)
+
     @classmethod
     def _arrays(cls, params: ForestParams, config: ForestConfig, backend: Backend) -> ReadyForest:
         return make_ready(params.forest, backend)
@@ -88,6 +98,15 @@ class TreeLabelRanker(LabelRanker):
         # As compiled for an H200: 6.3 per tree, or 6 per number in a leaf, whichever is more.
         forest = self.params_.forest
         return 8 * (forest.n_trees + forest.n_outputs + self.config_.n_labels)
+
+    def _on_host(self, n_rows: int) -> FewRowsRanker | None:
+        if "_few_rows" not in self.__dict__:
+            self._few_rows = FewRowsRanker(self.params_.forest, **self._static())
+        few = self._few_rows
+        if n_rows > few.most_rows:
+            return None
+        require_devices()  # whatever the number of rows
+        return few if backend_in_use().on_host and is_exact_here() else None
 
     def _ranks(self, features: NDArray) -> Any:
         return apply_spread(forest_ranks, self._placed_arrays(), features, **self._static())
@@ -112,16 +131,20 @@ class TreeLabelRanker(LabelRanker):
             not change with the depth that the trees reach. ``forest_`` may have fewer levels; a
             column of its ``leaf_slot`` is ``leaf >> (max_depth - forest_.depth)``.
         """
-        features = self._features(X)
-        with our_settings():
-            leaf = views.leaves(features, self._on_one())
+        leaf = self._leaves(self._features(X))
         return views.leaf_at_depth(leaf, self.forest_.depth, self.config_.max_depth)
 
     def _leaf_slots(self, X: Any) -> NDArray:  # int32 (n_samples, n_estimators)
         """Row of ``forest_.leaf_value`` that each row reaches in each tree."""
-        features = self._features(X)
+        leaf = self._leaves(self._features(X))
+        return np.asarray(self.forest_.leaf_slot)[np.arange(leaf.shape[1]), leaf]
+
+    def _leaves(self, features: NDArray) -> NDArray:  # int32 (n_samples, n_estimators)
+        few = self._on_host(len(features))
+        if few is not None:
+            return few.leaves(features)
         with our_settings():
-            return views.slots(features, self._on_one())
+            return views.leaves(features, self._on_one())
 
     # ------------------------------------------------------------------------------- fitted
     @property
