@@ -14,6 +14,8 @@ from lrrf_jax._typing import Array
 # XLA:CPU would split these small loops over its thread pool, which costs more than it gains:
 # the callers spread rows or trees over threads instead. Other backends have no such pass.
 COMPILER_OPTIONS = {"xla_disable_hlo_passes": "cpu-parallel-task-assigner"}
+# Rows are moved by the bit: as wide as registers are, which XLA:CPU by itself does not use whole.
+SLICING_OPTIONS = {**COMPILER_OPTIONS, "xla_cpu_prefer_vector_width": "512"}
 _STEPS_PER_KERNEL = 16
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from lrrf_jax import _devices as mesh
 from lrrf_jax._programs import jit
 from lrrf_jax._typing import Array, NDArray
-from lrrf_jax._xla import COMPILER_OPTIONS
+from lrrf_jax._xla import SLICING_OPTIONS
 from lrrf_jax.inference.ready import ReadyForest, rows_at_once, sum_over_trees
 from lrrf_jax.learners.batching import TILE, map_tiles
 from lrrf_jax.learners.forest.aggregation import ranks_of_sums, scores_of_sums
@@ -19,7 +19,7 @@ from lrrf_jax.learners.on_device import Placed, RowFunction, function_on
 _jit = functools.partial(
     jit,
     static_argnames=("n_labels", "aggregation", "pallas"),
-    compiler_options=COMPILER_OPTIONS,
+    compiler_options=SLICING_OPTIONS,
 )
 
 
