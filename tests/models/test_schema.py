@@ -236,6 +236,7 @@ def test_neighbours_beyond_the_rows_cost_no_memory(tmp_path):
     x = np.load(LATEST / "ib-m.npz")["x"]
     few = load(written("ib-m", tmp_path, entry("config", "width", to=20)))
     few.config_ = few.config_.__class__(60, 60, few.config_.weights, few.config_.scale)
+    few._forget_derived()
     np.testing.assert_array_equal(ranker.predict(x), few.predict(x))
 
 
