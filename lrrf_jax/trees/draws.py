@@ -13,7 +13,7 @@ import numpy as np
 from jax import lax
 
 from lrrf_jax._numerics import running_sum
-from lrrf_jax._threefry import derive_keys, key_of, random_words, uniform_of
+from lrrf_jax._threefry import derive_keys, key_of, random_words, uniform_of, words_at
 from lrrf_jax._typing import AnyArray, Array, NDArray
 from lrrf_jax._xla import add_at, fusion_barrier, take
 from lrrf_jax.trees.growth import Candidates, Drawn, GrowthConfig, Samples
@@ -100,20 +100,31 @@ def draw_samples(
     return drawn._replace(label=config.criterion.start(drawn, samples))
 
 
-def draw_candidates(keys: TreeKeys, config: GrowthConfig) -> Candidates:
-    """Draw for each node, breadth first in its tree; fields (n_trees, n_nodes, n_candidates)."""
+def draw_candidates(
+    keys: TreeKeys,
+    node: Array,  # int32 (n,), breadth first, in trees of ``config.max_depth``
+    config: GrowthConfig,
+) -> Candidates:  # fields (n, n_candidates)
+    """Draw for some nodes, of the trees of these keys, fields (n, 2)."""
     n_nodes, n_candidates = 2**config.max_depth - 1, config.n_candidates
-    shape = len(keys.candidates), n_candidates, n_nodes
+    each = jnp.arange(n_candidates, dtype=jnp.int32)
     if n_candidates == config.n_features:
-        every = jnp.arange(n_candidates, dtype=jnp.int32)
-        feature = jnp.broadcast_to(every, (shape[0], n_nodes, n_candidates))
+        feature = jnp.broadcast_to(each, (len(node), n_candidates))
     else:
-        words = random_words(keys.candidates, n_candidates * n_nodes).reshape(shape)
-        feature = jax.vmap(lambda words: choose_features(words, config.n_features))(words)
+        words = words_at(keys.candidates, n_nodes * each[:, None] + node)
+        feature = choose_features(words, config.n_features)
     if config.splitter != "random":
         return Candidates(feature, None)
-    words = random_words(keys.thresholds, n_nodes * n_candidates)
-    return Candidates(feature, uniform_of(words).reshape(feature.shape))
+    words = words_at(keys.thresholds[:, None], n_candidates * node[:, None] + each)
+    return Candidates(feature, uniform_of(words))
+
+
+def draw_for_all_nodes(keys: TreeKeys, config: GrowthConfig) -> Candidates:
+    """Draw for every node of trees that grow full; fields (n_trees * n_nodes, n_candidates)."""
+    n_trees, n_nodes = len(keys.candidates), 2**config.max_depth - 1
+    node = jnp.tile(jnp.arange(n_nodes, dtype=jnp.int32), n_trees)
+    of_node = jax.tree.map(lambda field: jnp.repeat(field, n_nodes, axis=0), keys)
+    return draw_candidates(of_node, node, config)
 
 
 def choose_features(

@@ -8,6 +8,7 @@ depend on its company; but one pass over a long array costs less than many over 
 All levels share one compiled body: a program for each would take long to compile.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import chex
@@ -20,7 +21,12 @@ from lrrf_jax._typing import AnyArray, Array
 from lrrf_jax._xla import COMPILER_OPTIONS, fusion_barrier, take
 from lrrf_jax.trees.binning import bins_of_rows, candidate_bins
 from lrrf_jax.trees.cell_search import search_cells
-from lrrf_jax.trees.draws import TreeKeys, draw_candidates, draw_samples
+from lrrf_jax.trees.draws import (
+    TreeKeys,
+    draw_candidates,
+    draw_for_all_nodes,
+    draw_samples,
+)
 from lrrf_jax.trees.growth import (
     Candidates,
     Drawn,
@@ -57,7 +63,7 @@ def grow_trees(
     """Draw, grow and fill the trees of these keys, all at once."""
     _check(keys, exists, samples, config)
     roots = draw_samples(keys.rows, exists, samples, config)
-    splits, leaf = grow_splits(draw_candidates(keys, config), samples, roots, config)
+    splits, leaf = grow_splits(keys, samples, roots, config)
     is_split = splits.edge < config.n_bins - 1
     edge = jnp.minimum(splits.edge, config.n_bins - 2)
     threshold = jnp.where(is_split, samples.thresholds[splits.feature, edge], jnp.inf)
@@ -114,7 +120,7 @@ class _State(NamedTuple):
 
 
 def grow_splits(
-    candidates: Candidates,  # (n_trees, n_nodes, n_candidates)
+    keys: TreeKeys,
     samples: Samples,
     roots: Drawn,
     config: GrowthConfig,
@@ -123,12 +129,10 @@ def grow_splits(
 
     Returns the splits, and the leaf that each sample ends in, ``tree 2**max_depth + leaf``.
     """
-    criterion, depth, n_trees = config.criterion, config.max_depth, len(candidates.feature)
+    criterion, depth, n_trees = config.criterion, config.max_depth, len(keys.candidates)
     plan = make_plan(config, n_trees, len(samples.weight), len(roots.row) // n_trees)
     n_nodes = 2**depth - 1
-    candidates = jax.tree.map(
-        lambda field: field.reshape(n_trees * n_nodes, *field.shape[2:]), candidates
-    )
+    candidates = _candidate_draws(keys, plan, config)
     order, search = None, search_histograms
     if criterion.searches_sorted and config.large_steps:
         search = search_cells
@@ -138,7 +142,7 @@ def grow_splits(
     def grow_level(state: _State) -> _State:
         nodes, drawn = open_slots(state.places, state.drawn, samples, config, plan)
         index = _breadth_first(nodes.number, state.depth, n_nodes)
-        own = jax.tree.map(lambda field: field.at[index].get(mode="clip"), candidates)
+        own = candidates(nodes.number, state.depth)
         bins = candidate_bins(samples.bin_index, drawn.row, drawn.at, own.feature)
         level = Level(config, plan, samples, drawn, nodes.exists, own, bins, order, state.scratch)
         found, scratch = search(level)
@@ -174,6 +178,35 @@ def grow_splits(
     splits = state.splits._replace(missing_left=state.splits.missing_left > 0)
     splits = jax.tree.map(lambda field: field.reshape(n_trees, n_nodes), splits)
     return splits, ((state.node + 1) << rest) - 1
+
+
+def _candidate_draws(
+    keys: TreeKeys, plan: Plan, config: GrowthConfig
+) -> Callable[[Array, Array], Candidates]:
+    """Return the function from numbers within a level, and the level, to what nodes may split on.
+
+    Drawn for all nodes at once, or for the slots of each level where these are fewer: a tree of 16
+    levels has 65,535 nodes, most of which a small table does not open.
+    """
+    n_nodes = 2**config.max_depth - 1
+    if plan.n_slots * config.max_depth < plan.n_trees * n_nodes:
+
+        def draw(number: Array, depth: Array) -> Candidates:
+            tree = jnp.clip(number >> depth, 0, plan.n_trees - 1)  # of slots without a node, any
+            own = jax.tree.map(lambda field: take(field, tree), keys)
+            first: Array = (jnp.int32(1) << depth) - 1
+            return draw_candidates(own, first + (number & first), config)
+
+        return draw
+
+    every = draw_for_all_nodes(keys, config)
+
+    def look_up(number: Array, depth: Array) -> Candidates:
+        index = _breadth_first(number, depth, n_nodes)
+        own: Candidates = jax.tree.map(lambda field: field.at[index].get(mode="clip"), every)
+        return own
+
+    return look_up
 
 
 def _first_state(roots: Drawn, config: GrowthConfig, plan: Plan) -> _State:

@@ -10,7 +10,7 @@ from lrrf_jax.learners.forest.config import ForestConfig
 from lrrf_jax.learners.forest.targets import growth_statistic
 from lrrf_jax.trees import blocks
 from lrrf_jax.trees.binning import candidate_bins
-from lrrf_jax.trees.draws import draw_candidates, keys_of_trees, row_counts
+from lrrf_jax.trees.draws import draw_for_all_nodes, keys_of_trees, row_counts
 from lrrf_jax.trees.forest import invariant_violation
 from lrrf_jax.trees.growth import Candidates, Drawn, Level, Samples, Scratch
 from lrrf_jax.trees.nodes import make_plan
@@ -36,7 +36,8 @@ def check(x, samples, thresholds, config, oracle_of, n_trees=2):
     assert invariant_violation(forest, x.shape[1]) is None
     n_split = n_unsplit = 0
     keys = keys_of_trees(KEY, np.arange(n_trees, dtype=np.int32))
-    all_candidates = np.asarray(draw_candidates(keys, config).feature)
+    all_candidates = np.asarray(draw_for_all_nodes(keys, config).feature)
+    all_candidates = all_candidates.reshape(n_trees, -1, config.n_candidates)
     all_counts = row_counts(keys.rows, samples.n_samples, N_ROWS, config.bootstrap)
     for t in range(n_trees):
         counts, candidates = np.asarray(all_counts[t])[: len(x)], all_candidates[t]

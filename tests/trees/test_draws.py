@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import jax
 import numpy as np
 
 from lrrf_jax.trees import draws
@@ -17,6 +18,13 @@ CONFIG = GrowthConfig(
 
 def _keys(n_trees, first=0):
     return draws.keys_of_trees(KEY, np.arange(first, first + n_trees, dtype=np.int32))
+
+
+def all_candidates(n_trees, config, first=0):
+    """Candidates of every node; fields (n_trees, n_nodes, n_candidates)."""
+    drawn = draws.draw_for_all_nodes(_keys(n_trees, first), config)
+    shape = n_trees, 2**config.max_depth - 1, config.n_candidates
+    return jax.tree.map(lambda field: np.asarray(field).reshape(shape), drawn)
 
 
 def test_bootstrap_draws_each_row_equally_often():
@@ -42,7 +50,7 @@ def test_high_word_is_the_upper_half_of_the_product():
 
 
 def test_candidates_are_distinct_and_each_feature_is_as_likely():
-    candidates = np.asarray(draws.draw_candidates(_keys(400), CONFIG).feature)
+    candidates = all_candidates(400, CONFIG).feature
     assert candidates.shape == (400, 15, 3)
     assert all(len(set(node)) == 3 for node in candidates.reshape(-1, 3))
     share = np.bincount(candidates.ravel(), minlength=7) / candidates[..., 0].size
@@ -52,14 +60,14 @@ def test_candidates_are_distinct_and_each_feature_is_as_likely():
 
 def test_all_features_are_candidates_in_order_where_none_is_left_out():
     config = dataclasses.replace(CONFIG, n_candidates=7)
-    candidates = np.asarray(draws.draw_candidates(_keys(2), config).feature)
+    candidates = all_candidates(2, config).feature
     np.testing.assert_array_equal(candidates, np.broadcast_to(np.arange(7), (2, 15, 7)))
 
 
 def test_thresholds_are_uniform_and_drawn_only_where_they_are_random():
-    assert draws.draw_candidates(_keys(2), CONFIG).uniform is None
+    assert all_candidates(2, CONFIG).uniform is None
     config = dataclasses.replace(CONFIG, splitter="random")
-    uniform = np.asarray(draws.draw_candidates(_keys(400), config).uniform)
+    uniform = all_candidates(400, config).uniform
     assert uniform.shape == (400, 15, 3)
     assert uniform.min() >= 0
     assert uniform.max() < 1
@@ -71,11 +79,19 @@ def test_draws_of_a_tree_depend_on_its_number_alone():
     for first in (0, 3):
         keys = _keys(2, first)
         own = draws.keys_of_trees(KEY, np.int32([first + 1]))
-        for together, alone in zip(
-            draws.draw_candidates(keys, config), draws.draw_candidates(own, config), strict=True
-        ):
-            np.testing.assert_array_equal(together[1], alone[0])
+        together, alone = all_candidates(2, config, first), all_candidates(1, config, first + 1)
+        for field, own_field in zip(together, alone, strict=True):
+            np.testing.assert_array_equal(field[1], own_field[0])
         np.testing.assert_array_equal(
             draws.row_counts(keys.rows, np.int32(50), 64, True)[1],
             draws.row_counts(own.rows, np.int32(50), 64, True)[0],
         )
+
+
+def test_a_node_draws_the_same_alone_and_among_all_of_its_tree():
+    config = dataclasses.replace(CONFIG, splitter="random")
+    every = all_candidates(3, config)
+    tree, node = np.int32([2, 0, 1, 2]), np.int32([0, 14, 7, 3])
+    keys = jax.tree.map(lambda field: field[tree], _keys(3))
+    for field, own in zip(every, draws.draw_candidates(keys, node, config), strict=True):
+        np.testing.assert_array_equal(field[tree, node], own)
