@@ -2,6 +2,7 @@
 
 import collections
 
+import jax
 import pytest
 from gpu_compile.programs import make_program
 
@@ -60,6 +61,9 @@ def test_a_deep_forest_of_many_thresholds_is_walked_with_one_loop_at_most():
     assert found["while"] <= 1
 
 
+@pytest.mark.skipif(
+    jax.__version_info__ >= (0, 11), reason="later JAX lowers Triton beside a GPU only"
+)
 def test_the_kernel_that_is_off_by_default_is_one_call_of_triton():
     operations_ = list(operations(make_program(options("ranks", pallas=True))))
     called = [o.attributes for o in operations_ if o.name == "stablehlo.custom_call"]

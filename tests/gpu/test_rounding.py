@@ -19,6 +19,10 @@ from tests.gpu.programs import options
 from tests.gpu.rounding import faults
 from tests.learners.small_forests import X, Y
 
+pytestmark = pytest.mark.skipif(
+    jax.__version_info__ >= (0, 11),
+    reason="traced programs look otherwise from JAX 0.11 or 0.12 on",
+)
 ROWS = np.arange(1, 4, dtype=np.float32)
 
 
