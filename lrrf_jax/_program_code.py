@@ -5,6 +5,7 @@ It is unpickled, and run: what is read has to be one's own, which `ProgramStore`
 
 import pickle
 import re
+import threading
 import zlib
 from collections.abc import Callable
 from typing import Any
@@ -41,6 +42,37 @@ def load_program(
     except Exception:  # of whatever kind: what cannot be loaded is compiled again
         store.remove(name)
         return None
+
+
+_events = threading.local()  # of JAX, in this thread, since it was asked to compile
+_watching = threading.Lock()
+_is_watched = False
+
+
+def compile_lowered(lowered: Any) -> tuple[Any, bool]:
+    """Compile a program; also return whether that was done now, and from nothing.
+
+    JAX may have it in memory, or in its own cache. XLA:CPU writes machine code that it has read
+    once more without its functions: it would load, and fail when it is called. So only what was
+    compiled from nothing may be kept.
+    """
+    global _is_watched
+    with _watching:
+        if not _is_watched:
+            jax.monitoring.register_event_listener(_note)
+            jax.monitoring.register_event_duration_secs_listener(_note)
+            _is_watched = True
+    _events.names = []
+    program = lowered.compile()
+    names, _events.names = _events.names, None
+    compiled = any(name.endswith("backend_compile_duration") for name in names)
+    return program, compiled and "/jax/compilation_cache/cache_hits" not in names
+
+
+def _note(event: str, *_: Any, **__: Any) -> None:
+    names = getattr(_events, "names", None)
+    if names is not None:
+        names.append(event)
 
 
 def keep_program(

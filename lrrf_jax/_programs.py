@@ -18,7 +18,7 @@ import numpy as np
 from jax._src import config  # JAX's own namespace reads a setting ten times as slowly
 from jax._src.core import trace_state_clean
 
-from lrrf_jax._program_code import keep_program, load_program
+from lrrf_jax._program_code import compile_lowered, keep_program, load_program
 from lrrf_jax._program_keys import NamelessError, program_name
 from lrrf_jax._program_store import ProgramStore, beside_ours, current_store
 
@@ -149,8 +149,9 @@ class Program:
         program = load_program(store, name, structure, device)
         if program is None:
             lowered = self._jitted.lower(*args, **kwargs)
-            program = lowered.compile()
-            keep_program(store, name, lowered, program, device)
+            program, is_fresh = compile_lowered(lowered)
+            if is_fresh:
+                keep_program(store, name, lowered, program, device)
         self._loaded[signature] = program
         return program
 

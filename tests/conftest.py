@@ -5,11 +5,12 @@ Properties see the same examples in every run. To look for new ones:
 """
 
 import os
+from unittest import mock
 
 import jax
 import pytest
 from hypothesis import Phase, settings
-from jax._src import config
+from jax._src import compilation_cache, config
 
 from lrrf_jax._program_store import ProgramStore, chosen_store, use_store
 from lrrf_jax._programs import forget_programs
@@ -42,7 +43,12 @@ def store(tmp_path):
     before = chosen_store()
     store = ProgramStore(str(tmp_path))
     use_store(store)
-    with config.compilation_cache_dir(None):
+    jax.clear_caches()  # what is in memory already is not known to be compiled from nothing
+    # Besides the directory: JAX makes its cache once per process, and takes what is in it.
+    with (
+        config.compilation_cache_dir(None),
+        mock.patch.object(compilation_cache, "is_cache_used", return_value=False),
+    ):
         yield store
     use_store(*before)
     forget_programs()

@@ -3,6 +3,7 @@
 import pathlib
 from typing import NamedTuple
 
+import jax
 import numpy as np
 
 from lrrf_jax._programs import Program
@@ -12,6 +13,7 @@ RANKS = np.array([[2, 1, 3], [3, 1, 2]], np.int32)
 
 def afresh(program):
     """Make a program that knows nothing, as in another process."""
+    jax.clear_caches()  # as in another process: nothing is in memory
     return Program(
         program.__wrapped__, tuple(program._static) or None, compiler_options=program._options
     )

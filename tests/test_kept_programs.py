@@ -76,7 +76,9 @@ def outcome(process):
 
 def test_the_next_process_compiles_nothing_and_finds_its_settings_as_they_were(tmp_path):
     together = [outcome(process) for process in [start(tmp_path), start(tmp_path)]]
-    assert all(ours and same and callers for _, ours, same, callers in together)
+    # One may find all that the other has compiled by then.
+    assert any(ours for _, ours, _, _ in together)
+    assert all(same and callers for _, _, same, callers in together)
     left = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert left
     assert {path.suffix for path in left} == {".program"}
@@ -174,3 +176,32 @@ for device in jax.devices():
     for _ in range(2):
         subprocess.run([sys.executable, "-c", code], env=environment, check=True)
         assert len(list(tmp_path.rglob("*.program"))) == 4  # for arrays that have to stay, or not
+
+
+def test_what_jax_found_in_its_own_cache_is_not_kept_a_second_time(tmp_path):
+    # XLA:CPU writes what it has read once more without its functions, and calls of it fail.
+    code = """
+import sys
+import jax, numpy as np
+from lrrf_jax import use_compilation_cache
+from lrrf_jax.rankings.permutations import ordering_from_ranks
+jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
+use_compilation_cache(sys.argv[1])
+print(np.asarray(ordering_from_ranks(np.array([[2, 1, 3], [1, 3, 2]], np.int32))).tolist())
+"""
+    environment = {name: value for name, value in os.environ.items() if name not in KNOWN}
+    environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
+
+    def told():
+        run = [sys.executable, "-c", code, str(tmp_path)]
+        done = subprocess.run(run, env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    first = told()  # both caches keep it
+    kept = list(tmp_path.rglob("*.program"))
+    assert kept
+    for path in kept:
+        path.unlink()
+    assert [told(), told()] == [first, first]  # JAX has it; the second finds what the first kept
+    assert not list(tmp_path.rglob("*.program"))
