@@ -6,10 +6,12 @@ use choose; what is decided inside of a program, when it is compiled, goes throu
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import jax
 from jax import lax
+
+Result = TypeVar("Result")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,12 +61,15 @@ def backend_of(devices: Sequence[jax.Device]) -> Backend:
     return CPU if devices[0].platform == "cpu" else ACCELERATOR
 
 
-def by_platform(*operands: Any, cpu: Callable[..., Any], accelerator: Callable[..., Any]) -> Any:
+def by_platform(
+    *operands: Any, cpu: Callable[..., Result], accelerator: Callable[..., Result]
+) -> Result:
     """Apply one of two functions that give the same values, whichever the device is faster at.
 
     Only the one that is needed gets into the compiled program.
     """
-    return lax.platform_dependent(*operands, cpu=cpu, default=accelerator)
+    chosen: Result = lax.platform_dependent(*operands, cpu=cpu, default=accelerator)
+    return chosen
 
 
 def host_device() -> jax.Device | None:

@@ -16,10 +16,7 @@ def largest_of_columns(score: Array) -> tuple[Array, Array]:  # float32, int32 (
     it is always the same one, the first within its pair, but of places 1 and 2 of four it is 2.
     An accelerator reduces at once, to the same one.
     """
-    largest: Array
-    place: Array
-    largest, place = by_platform(score, cpu=_largest_by_halves, accelerator=_largest_at_once)
-    return largest, place
+    return by_platform(score, cpu=_largest_by_halves, accelerator=_largest_at_once)
 
 
 def _largest_by_halves(score: Array) -> tuple[Array, Array]:
@@ -63,10 +60,7 @@ def least_of_columns(off: Array) -> tuple[Array, Array]:  # float32, int32 (n_la
 
     In pairs of neighbours: XLA:CPU vectorises that, and not ``argmin`` over the first axis.
     """
-    least: Array
-    place: Array
-    least, place = by_platform(off, cpu=_least_in_pairs, accelerator=_least_at_once)
-    return least, place
+    return by_platform(off, cpu=_least_in_pairs, accelerator=_least_at_once)
 
 
 def _least_in_pairs(off: Array) -> tuple[Array, Array]:

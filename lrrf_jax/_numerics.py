@@ -139,8 +139,7 @@ def quotient(
             return product(dividend, _divide_by_integers(jnp.ones_like(divisor), divisor))
         return _divide_by_integers(*jnp.broadcast_arrays(dividend, divisor))
 
-    result: Array = by_platform(dividend, divisor, cpu=jnp.divide, accelerator=divide)
-    return result
+    return by_platform(dividend, divisor, cpu=jnp.divide, accelerator=divide)
 
 
 def _divide_by_integers(a: Array, b: Array) -> Array:
@@ -177,8 +176,7 @@ def square_root(
     values: Array,  # float32, not negative
 ) -> Array:  # float32
     """Take the square root, and round to the nearest; GPUs have an approximation only."""
-    result: Array = by_platform(values, cpu=lax.sqrt, accelerator=_root_by_digits)
-    return result
+    return by_platform(values, cpu=lax.sqrt, accelerator=_root_by_digits)
 
 
 def _root_by_digits(values: Array) -> Array:
@@ -262,11 +260,10 @@ def sum_terms(
 
     if n_terms <= 2 * _UNROLLED_TERMS:
         return sum_in_blocks(_UNROLLED_TERMS)
-    total: Array = by_platform(
+    return by_platform(
         cpu=lambda: sum_in_blocks(_UNROLLED_TERMS),
         accelerator=lambda: sum_in_blocks(_UNROLLED_IN_KERNEL),
     )
-    return total
 
 
 def running_sums(
@@ -276,10 +273,7 @@ def running_sums(
 
     A scan: ``cumsum`` on XLA:CPU does work that grows with the square of the bins.
     """
-    upto: Array
-    total: Array
-    upto, total = by_platform(histogram, cpu=_scan_sums, accelerator=_cumulative_sums)
-    return upto, total
+    return by_platform(histogram, cpu=_scan_sums, accelerator=_cumulative_sums)
 
 
 def _scan_sums(histogram: Array) -> tuple[Array, Array]:
@@ -300,10 +294,9 @@ def running_sum(
     values: Array,  # int32 (..., n)
 ) -> Array:  # int32 (..., n)
     """Sum up to each place of the last axis; in lanes, as XLA:CPU does not vectorise ``cumsum``."""
-    upto: Array = by_platform(
+    return by_platform(
         values, cpu=_sum_in_lanes, accelerator=lambda values: jnp.cumsum(values, axis=-1)
     )
-    return upto
 
 
 def _sum_in_lanes(values: Array) -> Array:

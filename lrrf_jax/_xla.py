@@ -46,7 +46,6 @@ def fusion_barrier(*arrays: Array) -> Array | tuple[Array, ...]:
     """
     if arrays[0].size == 0:
         raise ValueError("fusion_barrier needs a cell in its first array")
-    values: tuple[Array, ...]
     values = by_platform(*arrays, cpu=_pass_idle_loop, accelerator=_pass_barrier)
     return values if len(arrays) > 1 else values[0]
 

@@ -242,5 +242,4 @@ def _sum_in_order(values: Array) -> Array:  # (n, ...) -> (...), one after anoth
         total: Array = lax.fori_loop(1, len(values), lambda i, sums: sums + values[i], values[0])
         return total
 
-    result: Array = by_platform(values, cpu=in_loop, accelerator=sum_in_turn)
-    return result
+    return by_platform(values, cpu=in_loop, accelerator=sum_in_turn)

@@ -201,10 +201,10 @@ def _at_share(low: Array, high: Array, share: Array | float) -> Array:
     def go(low: Array, high: Array) -> Array:
         return multiply_add(low, 1 - share, product(high, jnp.float32(share)))
 
-    at: Array = by_platform(
+    value: Array = by_platform(
         low, high, cpu=lambda low, high: low * (1 - share) + high * share, accelerator=go
     )
-    return at
+    return value
 
 
 def edge_at_quantile(

@@ -82,9 +82,8 @@ def map_linear(rows: Callable[[Array], Array], features: Array, params: LinearPa
     """
     n_outputs = params.weight.shape[1]
     wide = 1 << max(0, (_WIDE_OUTPUTS // n_outputs).bit_length() - 1)
-    out: Array = by_platform(
+    return by_platform(
         features,
         cpu=functools.partial(map_tiles, rows),
         accelerator=functools.partial(map_tiles, rows, tile=wide),
     )
-    return out

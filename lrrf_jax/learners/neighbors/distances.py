@@ -15,8 +15,7 @@ def squared_distances(
     blocks: Array,  # float32 (n_tile or 1, n_blocks, width, 32)
 ) -> Array:  # float32 (n_tile, n_blocks, 32)
     """Sum the squares of the differences, feature by feature."""
-    distances: Array = by_platform(rows, blocks, cpu=_in_turns, accelerator=_in_one_loop)
-    return distances
+    return by_platform(rows, blocks, cpu=_in_turns, accelerator=_in_one_loop)
 
 
 def _in_turns(rows: Array, blocks: Array) -> Array:

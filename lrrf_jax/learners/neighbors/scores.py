@@ -115,13 +115,12 @@ def score_neighborhoods(
         return scores.reshape(-1, positions.shape[1])[:n_queries]
 
     wide = rows_at_once(4 * _NUMBERS * width * n_labels, n_queries)
-    scores: Array = by_platform(
+    return by_platform(
         row,
         distance,
         cpu=functools.partial(score_tiles, tile=min(n_queries, _TILE)),
         accelerator=functools.partial(score_tiles, tile=wide),
     )
-    return scores
 
 
 def padded_rankings(

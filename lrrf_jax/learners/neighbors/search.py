@@ -104,14 +104,13 @@ def nearest(
     if fold is not None:
         chex.assert_shape(fold, (n_rows,))
     rows = jnp.pad(features, ((0, 0), (0, width - n_features)))
-    found: Neighbors = by_platform(
+    return by_platform(
         table,
         rows,
         fold,
         cpu=functools.partial(_in_tiles, k=k),
         accelerator=functools.partial(_in_wide_tiles, k=k),
     )
-    return found
 
 
 def _in_tiles(table: NeighborTable, rows: Array, fold: Array | None, *, k: int) -> Neighbors:

@@ -22,10 +22,9 @@ def smallest(
     Accelerators, whose `lax.top_k` is a sort of whole rows, pass over a row once for each.
     """
     passes = _by_passes if k <= _MOST_PASSES else _by_top_k
-    found: tuple[Array, Array] = by_platform(
+    return by_platform(
         values, cpu=functools.partial(_by_top_k, k=k), accelerator=functools.partial(passes, k=k)
     )
-    return found
 
 
 def _by_top_k(values: Array, *, k: int) -> tuple[Array, Array]:
