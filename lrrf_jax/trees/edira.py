@@ -18,7 +18,7 @@ from lrrf_jax._numerics import log2_of, multiply_add, product, quotient, running
 from lrrf_jax._typing import Array
 from lrrf_jax._xla import add_at, fusion_barrier, take
 from lrrf_jax.trees.cell_search import SlotCells
-from lrrf_jax.trees.criterion import SparseClassEntropy
+from lrrf_jax.trees.class_criterion import SparseClassEntropy
 from lrrf_jax.trees.growth import Level
 from lrrf_jax.trees.sorted_search import Runs, Side, Sides
 

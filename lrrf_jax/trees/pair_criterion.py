@@ -12,7 +12,7 @@ from jax import lax
 
 from lrrf_jax._numerics import product, quotient, sum_terms
 from lrrf_jax._typing import Array
-from lrrf_jax.trees.criterion import VectorCriterion
+from lrrf_jax.trees.vector_criterion import VectorCriterion
 
 # Curves are tabulated in logarithmic steps, 64 per octave, down to shares of 2**-20.
 CURVE_OCTAVES = 20

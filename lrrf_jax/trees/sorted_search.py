@@ -22,7 +22,7 @@ from lrrf_jax._numerics import running_sum, xlog2x
 from lrrf_jax._typing import Array
 from lrrf_jax._xla import add_at, fusion_barrier, take
 from lrrf_jax.trees.binning import bins_of_rows
-from lrrf_jax.trees.criterion import SparseClassEntropy
+from lrrf_jax.trees.class_criterion import SparseClassEntropy
 from lrrf_jax.trees.growth import GrowthConfig, Level, Samples, Scratch, Splits
 from lrrf_jax.trees.splitter import Split, choose_candidate
 from lrrf_jax.trees.thresholds import edge_at_share, parting_range

@@ -45,7 +45,8 @@ SUITES = {
     "lrrf_jax/_columns.py": "tests/trees/test_splitter.py -k tournament or(four_equals)or(halves)",
     "lrrf_jax/trees/nodes.py": "tests/trees/test_nodes.py",
     "lrrf_jax/trees/histogram.py": "tests/trees/test_histogram.py",
-    "lrrf_jax/trees/criterion.py": "tests/trees/test_criterion.py",
+    "lrrf_jax/trees/class_criterion.py": "tests/trees/test_criterion.py",
+    "lrrf_jax/trees/vector_criterion.py": "tests/trees/test_criterion.py",
     "lrrf_jax/model_file.py": "tests/test_model_file.py tests/test_safetensors.py",
     "lrrf_jax/_safetensors.py": "tests/test_safetensors.py tests/test_model_file.py",
 }
@@ -76,7 +77,8 @@ FOCUS = {
 COMPILED = {
     "lrrf_jax/rankings/aggregation.py",
     "lrrf_jax/_numerics.py",
-    "lrrf_jax/trees/criterion.py",
+    "lrrf_jax/trees/class_criterion.py",
+    "lrrf_jax/trees/vector_criterion.py",
 }
 PRELOADED = "numpy scipy.stats sklearn.base sklearn.metrics pandas polars pyarrow safetensors.numpy"
 PRELOADED += " jax jax.numpy hypothesis hypothesis.strategies pytest narwhals.stable.v1 filelock"

@@ -14,16 +14,13 @@ from lrrf_jax import _devices
 from lrrf_jax._backend import CPU
 from lrrf_jax.trees import blocks
 from lrrf_jax.trees.blocks import Grown, as_deep_as_grown, join, join_grown, take_trees
-from lrrf_jax.trees.criterion import (
-    ClassEntropy,
-    SparseClassEntropy,
-    Variance,
-)
+from lrrf_jax.trees.class_criterion import ClassEntropy, SparseClassEntropy
 from lrrf_jax.trees.forest import (
     invariant_violation,
     is_split,
     node_levels,
 )
+from lrrf_jax.trees.vector_criterion import Variance
 from tests.tree_oracles import plain_sums
 from tests.trees.cases import (
     DEPTH,

@@ -5,8 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lrrf_jax.trees.criterion import ClassEntropy, SparseClassEntropy, Variance, split_groups
+from lrrf_jax.trees.class_criterion import ClassEntropy, SparseClassEntropy, split_groups
 from lrrf_jax.trees.growth import Drawn, Nodes, Samples
+from lrrf_jax.trees.vector_criterion import Variance
 
 N_DRAWN, N_PLACES, N_LANES = 60, 8, 5
 

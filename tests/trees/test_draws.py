@@ -6,7 +6,7 @@ import jax
 import numpy as np
 
 from lrrf_jax.trees import draws
-from lrrf_jax.trees.criterion import ClassEntropy
+from lrrf_jax.trees.class_criterion import ClassEntropy
 from lrrf_jax.trees.growth import GrowthConfig
 from tests.trees.cases import sums_themselves
 from tests.trees.growing import KEY

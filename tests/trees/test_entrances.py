@@ -7,7 +7,7 @@ from jax.sharding import Mesh
 
 from lrrf_jax.trees.binning import bin_features
 from lrrf_jax.trees.blocks import grow_on_mesh
-from lrrf_jax.trees.criterion import ClassEntropy
+from lrrf_jax.trees.class_criterion import ClassEntropy
 from lrrf_jax.trees.draws import TreeKeys
 from lrrf_jax.trees.grower import grow_together
 from lrrf_jax.trees.growth import GrowthConfig, Samples

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from lrrf_jax.inference.traversal import find_leaves, forest_tests
-from lrrf_jax.trees.criterion import ClassEntropy, SparseClassEntropy, Variance
+from lrrf_jax.trees.class_criterion import ClassEntropy, SparseClassEntropy
 from lrrf_jax.trees.draws import keys_of_trees, row_counts
 from lrrf_jax.trees.forest import invariant_violation
+from lrrf_jax.trees.vector_criterion import Variance
 from tests import tree_oracles
 from tests.trees.cases import N_ROWS, config_for, features_with_ties, samples_of
 from tests.trees.growing import KEY, N_SAMPLES, check, class_table, grow

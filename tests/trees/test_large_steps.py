@@ -11,10 +11,11 @@ from lrrf_jax._backend import ACCELERATOR, CPU
 from lrrf_jax.datasets import delete_labels
 from lrrf_jax.trees import blocks
 from lrrf_jax.trees.cell_search import cells_of
-from lrrf_jax.trees.criterion import SparseClassEntropy, Variance
+from lrrf_jax.trees.class_criterion import SparseClassEntropy
 from lrrf_jax.trees.draws import drawn_capacity
 from lrrf_jax.trees.forest import is_split
 from lrrf_jax.trees.nodes import make_plan
+from lrrf_jax.trees.vector_criterion import Variance
 from tests.accelerator import accelerator_forms
 from tests.trees.cases import N_ROWS, config_for, samples_of
 from tests.trees.growing import class_table, grow, ranking_table, samples_of_rankings

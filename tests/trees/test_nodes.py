@@ -9,13 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lrrf_jax.trees.criterion import (
-    ClassEntropy,
-    SparseClassEntropy,
-    Variance,
-)
+from lrrf_jax.trees.class_criterion import ClassEntropy, SparseClassEntropy
 from lrrf_jax.trees.growth import Drawn, GrowthConfig, Nodes, Samples
 from lrrf_jax.trees.nodes import level_nodes, make_plan, open_slots
+from lrrf_jax.trees.vector_criterion import Variance
 from tests.trees.cases import sums_themselves
 
 

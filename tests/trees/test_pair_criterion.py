@@ -12,7 +12,7 @@ import pytest
 
 from lrrf_jax.learners.forest.targets import _dispersion_curve
 from lrrf_jax.rankings.mallows import expected_distance, fit_dispersion
-from lrrf_jax.trees.criterion import ClassEntropy
+from lrrf_jax.trees.class_criterion import ClassEntropy
 from lrrf_jax.trees.growth import Drawn, Nodes, Samples
 from lrrf_jax.trees.pair_criterion import Disagreement, MeanSimilarity, curve_shares, read_curve
 from tests import tree_oracles

@@ -7,10 +7,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lrrf_jax.trees.criterion import ClassEntropy, SparseClassEntropy, Variance
+from lrrf_jax.trees.class_criterion import ClassEntropy, SparseClassEntropy
 from lrrf_jax.trees.growth import GrowthConfig
 from lrrf_jax.trees.nodes import make_plan
 from lrrf_jax.trees.search import search_histograms
+from lrrf_jax.trees.vector_criterion import Variance
 from tests import tree_oracles
 from tests.trees.cases import N_ROWS, config_for, features_with_ties, samples_of, sums_themselves
 from tests.trees.growing import N_SAMPLES, best_gains, class_table, grow, level_arrays, search_level

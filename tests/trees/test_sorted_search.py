@@ -8,11 +8,7 @@ import numpy as np
 import pytest
 
 from lrrf_jax.trees import sorted_search
-from lrrf_jax.trees.criterion import (
-    ClassEntropy,
-    SparseClassEntropy,
-    split_groups,
-)
+from lrrf_jax.trees.class_criterion import ClassEntropy, SparseClassEntropy, split_groups
 from lrrf_jax.trees.growth import GrowthConfig, Samples
 from lrrf_jax.trees.nodes import make_plan
 from lrrf_jax.trees.search import search_histograms

@@ -12,14 +12,12 @@ from hypothesis import strategies as st
 from lrrf_jax.trees.binning import (
     candidate_bins,
 )
-from lrrf_jax.trees.criterion import (
-    Statistic,
-    Variance,
-)
+from lrrf_jax.trees.criterion import Statistic
 from lrrf_jax.trees.growth import Candidates, Drawn, GrowthConfig, Level, Samples
 from lrrf_jax.trees.histogram import Layout, block_of, sum_samples
 from lrrf_jax.trees.nodes import Plan, n_parts
 from lrrf_jax.trees.thresholds import choose_edges, edge_at_quantile, edge_at_share, part_lookup
+from lrrf_jax.trees.vector_criterion import Variance
 from tests.strategies import N_BINS, fewer, histograms
 from tests.trees.cases import (
     sums_themselves,

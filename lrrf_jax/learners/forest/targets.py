@@ -10,15 +10,11 @@ from lrrf_jax.learners.forest.config import ForestConfig
 from lrrf_jax.rankings.mallows import fit_dispersion
 from lrrf_jax.rankings.pairwise import antisymmetric, pair_signs
 from lrrf_jax.rankings.statistics import borda_votes, label_at_position, ranking_classes
-from lrrf_jax.trees.criterion import (
-    DENSE_CLASSES,
-    ClassEntropy,
-    Criterion,
-    SparseClassEntropy,
-    Variance,
-)
+from lrrf_jax.trees.class_criterion import DENSE_CLASSES, ClassEntropy, SparseClassEntropy
+from lrrf_jax.trees.criterion import Criterion
 from lrrf_jax.trees.edira import SimilarityEntropy
 from lrrf_jax.trees.pair_criterion import Disagreement, MeanSimilarity, curve_shares
+from lrrf_jax.trees.vector_criterion import Variance
 
 _VOTE_SCALE = 8  # votes of partial rankings are fractions
 # Histograms of more cells per node take longer than sorted samples: with 51 classes of 950 rows,
