@@ -15,14 +15,18 @@ pytestmark = pytest.mark.skipif(
 
 
 KNOWN = {"JAX_COMPILATION_CACHE_DIR", "LRRF_JAX_CACHE"}
-SESSION = """
-import json, sys, threading
+COUNT = """
 import jax
 compiled = []
 def note(event, seconds, fun_name="", **_):
     if event.endswith("backend_compile_duration"):
         compiled.append(fun_name)
 jax.monitoring.register_event_duration_secs_listener(note)
+"""
+SESSION = (
+    COUNT
+    + """
+import json, sys, threading
 def settings():
     return {name: repr(value) for name, value in jax.config.values.items()}
 def elsewhere():
@@ -44,12 +48,17 @@ compiled.clear()
 jax.jit(lambda x: x * 3 + 1)(2.0)  # the caller's own, which is none of our business
 print(json.dumps([ranks, ours, same, len(compiled)]))
 """
+)
+
+
+def environment_of(**variables):
+    """The environment of a process that was told nothing of caches."""
+    told = {name: value for name, value in os.environ.items() if name not in KNOWN}
+    return told | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))} | variables
 
 
 def start(folder, learner="default", params=None, **variables):
-    environment = {name: value for name, value in os.environ.items() if name not in KNOWN}
-    environment |= {"XDG_CACHE_HOME": str(folder), **variables}
-    environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
+    environment = environment_of(XDG_CACHE_HOME=str(folder), **variables)
     return subprocess.Popen(
         [
             sys.executable,
@@ -120,19 +129,16 @@ def test_each_family_of_learners_finds_its_programs(tmp_path, learner, params):
     assert left == []
 
 
-COMMANDS = """
+COMMANDS = (
+    COUNT
+    + """
 import sys
-import jax
-compiled = []
-def note(event, seconds, fun_name="", **_):
-    if event.endswith("backend_compile_duration"):
-        compiled.append(fun_name)
-jax.monitoring.register_event_duration_secs_listener(note)
 from lrrf_jax.cli import main
 code = main(sys.argv[1:])
 print(len(compiled))
 sys.exit(code)
 """
+)
 
 
 @pytest.mark.slow
@@ -140,9 +146,7 @@ def test_the_command_line_keeps_its_programs_unless_it_is_told_not_to(tmp_path):
     command = ["train", "builtin:iris", "--learner", "rpc", "--model", str(tmp_path / "m.lrrf")]
 
     def run(*more):
-        environment = {k: v for k, v in os.environ.items() if k not in KNOWN}
-        environment |= {"XDG_CACHE_HOME": str(tmp_path / "cache")}
-        environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
+        environment = environment_of(XDG_CACHE_HOME=str(tmp_path / "cache"))
         arguments = [sys.executable, "-c", COMMANDS, *command, *more]
         done = subprocess.run(
             arguments, env=environment, capture_output=True, text=True, check=True
@@ -170,9 +174,8 @@ for device in jax.devices():
         assert found.devices() == {device} and not found.committed
         assert found.tolist() == [[1, 0, 2]]
 """
-    environment = {k: v for k, v in os.environ.items() if k != "JAX_COMPILATION_CACHE_DIR"}
-    environment |= {"LRRF_JAX_CACHE": str(tmp_path)}
-    environment["XLA_FLAGS"] = "--xla_force_host_platform_device_count=2"
+    devices = "--xla_force_host_platform_device_count=2"
+    environment = environment_of(LRRF_JAX_CACHE=str(tmp_path), XLA_FLAGS=devices)
     for _ in range(2):
         subprocess.run([sys.executable, "-c", code], env=environment, check=True)
         assert len(list(tmp_path.rglob("*.program"))) == 4  # for arrays that have to stay, or not
@@ -189,8 +192,7 @@ jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
 use_compilation_cache(sys.argv[1])
 print(np.asarray(ordering_from_ranks(np.array([[2, 1, 3], [1, 3, 2]], np.int32))).tolist())
 """
-    environment = {name: value for name, value in os.environ.items() if name not in KNOWN}
-    environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
+    environment = environment_of()
 
     def told():
         run = [sys.executable, "-c", code, str(tmp_path)]

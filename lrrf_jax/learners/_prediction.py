@@ -2,7 +2,6 @@
 
 import abc
 import dataclasses
-import functools
 import os
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Protocol, Self
@@ -11,7 +10,6 @@ import jax
 import numpy as np
 
 from lrrf_jax import metrics
-from lrrf_jax._backend import Backend
 from lrrf_jax._devices import backend_in_use, local_devices
 from lrrf_jax._features import as_features
 from lrrf_jax._jax_settings import our_settings
@@ -19,17 +17,12 @@ from lrrf_jax._program_limit import times_dropped
 from lrrf_jax._threads import thread_count
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError, require_integer
+from lrrf_jax.learners._device_model import DeviceModel
 from lrrf_jax.learners._estimator import require_fitted
 from lrrf_jax.learners._table import positions_by_label, warn_of_other_row_order
 from lrrf_jax.learners.batching import batch_sizes as batch_sizes_of
 from lrrf_jax.learners.batching import map_rows
-from lrrf_jax.learners.on_device import (
-    Placed,
-    RowFunction,
-    apply_where_it_lies,
-    function_on,
-    require_rows_on_device,
-)
+from lrrf_jax.learners.on_device import function_on
 from lrrf_jax.learners.streaming import Seen, Work
 from lrrf_jax.rankings.permutations import ordering_from_ranks
 
@@ -46,17 +39,11 @@ class OnHost(Protocol):
         """Scores, float32 (n_samples, n_labels)."""
 
 
-class RankingModel(abc.ABC):
+class RankingModel(DeviceModel):
     """The part of a learner that ranks rows once it is fitted; a base of `LabelRanker`."""
 
-    name: ClassVar[str]
     accepts_missing_features: ClassVar[bool] = True
     needs_features: ClassVar[bool] = True
-
-    params_: Any
-    config_: Any
-    labels_: NDArray
-    n_features_in_: int
 
     # ------------------------------------------------------------------ what a learner provides
     @abc.abstractmethod
@@ -70,22 +57,6 @@ class RankingModel(abc.ABC):
     def _on_host(self, n_rows: int) -> OnHost | None:
         """Return what ranks so few rows without a program, where there is such a thing."""
         return None
-
-    def _row_function(self, of_ranks: bool) -> RowFunction | None:
-        """Return what `_ranks` or `_scores` is on a device, as a function of `_arrays` and rows.
-
-        None: there is no such function, and rows go to a device and back, block by block.
-        """
-        return None
-
-    @classmethod
-    def _arrays(cls, params: Any, config: Any, backend: Backend) -> Any:
-        """Return what `_row_function` is applied to, as a kind of device wants it."""
-        return params
-
-    def _row_bytes(self) -> int:
-        """Estimate the bytes of a device that a row takes in `_row_function`, features apart."""
-        return 32 * len(self.labels_)
 
     # ------------------------------------------------------------------------------- rows
     def _features(self, X: Any) -> NDArray:
@@ -127,15 +98,10 @@ class RankingModel(abc.ABC):
         placed = self._placed_arrays()
         return Work(lambda devices: function_on(devices, rows, placed), True, row_bytes, largest)
 
-    def _placed_arrays(self) -> Placed:
-        if "_placed" not in self.__dict__:
-            self._placed = Placed(functools.partial(self._arrays, self.params_, self.config_))
-        return self._placed
-
     def _forget_derived(self) -> None:
         """Drop what is derived from the parameters and can be derived again."""
+        super()._forget_derived()
         self.__dict__.pop("_seen_sizes", None)
-        self.__dict__.pop("_placed", None)
 
     def _seen(self, of_ranks: bool) -> Seen:
         """Sizes of batches for which the program of ``_ranks`` or ``_scores`` is compiled."""
@@ -211,77 +177,6 @@ class RankingModel(abc.ABC):
         float32 (n_samples, n_labels)
         """
         return self._map_rows(False, self._features(X))
-
-    def predict_on_device(self, x: jax.Array) -> jax.Array:
-        """Rank all labels for rows that lie on a device, and leave the result there.
-
-        For pipelines in JAX: nothing is copied to the host or awaited. Works on arrays, also
-        such as are spread over several devices by rows, and inside of `jax.jit` and
-        `jax.shard_map`.
-
-        Parameters
-        ----------
-        x : jax.Array, float32 (n_samples, n_features)
-            Features, in the order of the training columns. On several devices: spread by a
-            `jax.sharding.NamedSharding`.
-
-        Returns
-        -------
-        jax.Array, int32 (n_samples, n_labels)
-            What :meth:`predict` returns, on the devices of ``x`` and spread like its rows.
-
-        Raises
-        ------
-        InputError
-            Where ``x`` is no JAX array, or of another type or shape; where the learner has no
-            program that a device could run from end to end (`predict` takes its rows).
-
-        Notes
-        -----
-        Values are not looked at, which would have to wait for them. Trees take every value, NaN
-        as missing and infinities as numbers. The others, which refuse both, give a row that has
-        one **positions 0**, which are in no ranking, and NaN as scores.
-
-        The first call on a device copies the model there, and the first of a shape compiles for
-        a second or so; memory follows the rows, which are not cut into blocks: an accelerator
-        takes up to a million at a time. In a caller's program the model becomes a constant, in
-        the form of the devices that :func:`lrrf_jax.distributed.use_devices` or JAX's default
-        names. There the rows of arrays that `jax.jit` spreads by itself are best ranked in
-        `jax.shard_map`.
-
-        Examples
-        --------
-        >>> import jax, jax.numpy as jnp
-        >>> from lrrf_jax import RandomForestLabelRanker
-        >>> ranker = RandomForestLabelRanker(n_estimators=4, random_state=0)
-        >>> ranker = ranker.fit([[0.0], [1], [2], [3]] * 5, [[1, 2], [1, 2], [2, 1], [2, 1]] * 5)
-        >>> x = jnp.array([[0.5], [2.5]])
-        >>> ranker.predict_on_device(x).tolist()
-        [[1, 2], [2, 1]]
-        >>> first_is_best = jax.jit(lambda x: ranker.predict_on_device(x * 2)[:, 0] == 1)
-        >>> first_is_best(x).tolist()
-        [True, False]
-        """
-        return self._apply_on_device(x, of_ranks=True)
-
-    def predict_scores_on_device(self, x: jax.Array) -> jax.Array:
-        """Score the labels of rows that lie on a device, and leave the result there.
-
-        As :meth:`predict_on_device`; what :meth:`predict_scores` returns, float32 (n_samples,
-        n_labels), NaN in rows that the learner cannot rank.
-        """
-        return self._apply_on_device(x, of_ranks=False)
-
-    def _apply_on_device(self, x: jax.Array, of_ranks: bool) -> jax.Array:
-        require_fitted(self)
-        rows = self._row_function(of_ranks)
-        if rows is None:
-            raise InputError(
-                f"'{self.name}' has no program that ranks rows on a device from end to end. Use "
-                "predict or predict_scores."
-            )
-        require_rows_on_device(x, self.n_features_in_)
-        return apply_where_it_lies(rows, self._placed_arrays(), x)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Mean Kendall tau of the predictions, over rows with at least one known pair.
