@@ -40,6 +40,9 @@ OTHER_FITS = {
     "lrf-ert": ("lrf-ert", {}),
 }
 OTHER_ROWS = 2_000
+WIDE = (1_024, 5, 33)  # features, labels, rows: such as of reaction conditions
+WIDE_FITS = ("lr-rf", "pw-rf", "lw-rf", "lrt-bag")  # with their own settings: 16 levels, but lr-rf
+PARTS = ("fit", "predict", "others", "wide")
 TREES = 50
 MIN_SECONDS = 0.01  # of a timed run: short calls are repeated
 
@@ -98,11 +101,11 @@ def main():
     )
     parser.add_argument("before", type=pathlib.Path)
     parser.add_argument("after", type=pathlib.Path)
-    parser.add_argument("--only", choices=("fit", "predict", "others"), nargs="+")
+    parser.add_argument("--only", choices=PARTS, nargs="+")
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--output", type=pathlib.Path)
     options = parser.parse_args()
-    parts = options.only or ("fit", "predict", "others")
+    parts = options.only or PARTS
     results = []
     with tempfile.TemporaryDirectory() as folder:
         sys.path.insert(0, folder)
@@ -143,6 +146,8 @@ def main():
             if name != "lrt":
                 settings = {"n_estimators": TREES, **settings}
             fits(f"fit d16m6 {title}", name, settings, table_of(16, 6, OTHER_ROWS))
+        for name in WIDE_FITS if "wide" in parts else ():
+            fits(f"fit d{WIDE[0]}m{WIDE[1]} {WIDE[2]} {name}", name, {}, table_of(*WIDE))
     if options.output:
         about = {
             "python": platform.python_version(),
