@@ -19,7 +19,7 @@ from lrrf_jax._xla import fusion_barrier
 
 LOWEST = -(2**31)  # the key of NaN: below every number
 HIGHEST = 2**31 - 1  # above every number
-_INFINITY_BITS = 0x7F800000
+INFINITY_KEY = 0x7F800000  # the bits of infinity, and its key
 _LOWEST_FLOAT = np.finfo(np.float32).min
 _LEAST_NORMAL_BITS = 0x00800000
 _UNROLLED_TERMS = 8
@@ -49,7 +49,7 @@ def float_key(
     lowest = jnp.int32(LOWEST)
     bits = lax.bitcast_convert_type(values, jnp.int32)
     key = jnp.where(bits < 0, lowest - bits, bits)  # -0.0 is LOWEST itself and becomes 0
-    is_nan = (key > _INFINITY_BITS) | (key < -_INFINITY_BITS)
+    is_nan = (key > INFINITY_KEY) | (key < -INFINITY_KEY)
     return jnp.where(is_nan, lowest, key)
 
 
@@ -158,11 +158,11 @@ def _divide_by_integers(a: Array, b: Array) -> Array:
     up = half & ((rest != 0).astype(jnp.uint32) | odd)
     # Where rounding carries over, the exponent rises by 1, as it should.
     rounded = ((quotient >> 1) + up).astype(jnp.int32) - (1 << 23) + (exponent << 23)
-    bits = jnp.where(exponent < 1, 0, jnp.where(rounded < _INFINITY_BITS, rounded, _INFINITY_BITS))
-    bits = jnp.where(exponent > 254, _INFINITY_BITS, bits)
+    bits = jnp.where(exponent < 1, 0, jnp.where(rounded < INFINITY_KEY, rounded, INFINITY_KEY))
+    bits = jnp.where(exponent > 254, INFINITY_KEY, bits)
     found = lax.bitcast_convert_type(bits | sign, jnp.float32)
     magnitude = lax.bitcast_convert_type(a, jnp.int32) & 0x7FFFFFFF
-    return jnp.where((magnitude == 0) | (magnitude >= _INFINITY_BITS), a, found)
+    return jnp.where((magnitude == 0) | (magnitude >= INFINITY_KEY), a, found)
 
 
 def _parts_of(number: Array) -> tuple[Array, Array, Array]:  # int32, int32, uint32
@@ -200,7 +200,7 @@ def _root_by_digits(values: Array) -> Array:
     left, _, root = lax.fori_loop(0, 23, next_bit, start, unroll=23)
     root = root + (left > root).astype(jnp.int32)  # a root is never half way between two numbers
     result = ((exponent >> 1) + 126 << 23) + root
-    plain = (bits >= _LEAST_NORMAL_BITS) & (bits < _INFINITY_BITS)
+    plain = (bits >= _LEAST_NORMAL_BITS) & (bits < INFINITY_KEY)
     result = jnp.where(plain, result, jnp.where(bits < _LEAST_NORMAL_BITS, 0, bits))
     return lax.bitcast_convert_type(result, jnp.float32)
 

@@ -47,11 +47,6 @@ def first_word(key: Array) -> int:
     return int(one ^ other)
 
 
-def random_words(key: Array, n_words: int) -> Array:  # uint32 (n_keys, n_words)
-    """Draw words 0 .. n_words - 1 of each key, uint32 (n_keys, 2)."""
-    return words_at(key[:, None], jnp.arange(n_words, dtype=jnp.uint32))
-
-
 def words_at(key: Array, number: Array) -> Array:  # uint32
     """Draw the words of these numbers of the keys, uint32 (..., 2); leading axes are broadcast."""
     first, second = _hash(key[..., 0], key[..., 1], number.astype(jnp.uint32))

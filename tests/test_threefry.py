@@ -42,7 +42,7 @@ def test_keys_are_those_that_jax_derives():
 @pytest.mark.parametrize("n_words", [1, 7, 1000])
 def test_words_and_floats_are_those_that_jax_draws(n_words):
     keys = _threefry.derive_keys(_threefry.key_of(RANDOM_KEY), NUMBERS)
-    words = _threefry.random_words(jnp.asarray(keys), n_words)
+    words = _threefry.words_at(jnp.asarray(keys)[:, None], jnp.arange(n_words))
     typed = jax.random.wrap_key_data(keys, impl="threefry2x32")
     expected = [jax.random.bits(key, (n_words,), jnp.uint32) for key in typed]
     np.testing.assert_array_equal(words, expected)

@@ -13,15 +13,16 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from lrrf_jax._numerics import HIGHEST, float_key
+from lrrf_jax._numerics import HIGHEST, INFINITY_KEY, float_key, float_key_on_host
 from lrrf_jax._programs import jit
 from lrrf_jax._typing import Array, NDArray
-from lrrf_jax._xla import COMPILER_OPTIONS, fusion_barrier, take
+from lrrf_jax._xla import COMPILER_OPTIONS, bucket_size, fusion_barrier, take
 
 MAX_THRESHOLDS = 255  # bins fit in uint8
 _BIN_SIZES = (16, 32, 64, 128, 256)  # few sizes, so that few programs are compiled
 _QUANTILE_ROWS = 200_000  # more rows do not move a quantile by a visible amount
 _THRESHOLDS_PER_STEP = 8
+_MOST_SEARCHED_ROWS = 4096  # fewer are searched in the time that a program takes to start
 
 
 def candidate_thresholds(
@@ -77,15 +78,31 @@ def _column_thresholds(column: NDArray, max_thresholds: int) -> NDArray:
     return np.concatenate([head, np.where(middle > lower, middle, upper)])
 
 
-@functools.partial(jit, compiler_options=COMPILER_OPTIONS)
 def bin_features(
+    features: NDArray,  # float32 (n_samples, n_features)
+    thresholds: NDArray,  # float32 (n_features, n_bins - 1)
+) -> NDArray:  # uint8 (n_samples, n_features)
+    """Count the thresholds at or below each value; NaN gets the last bin, ``n_bins - 1``."""
+    if len(features) > _MOST_SEARCHED_ROWS:
+        n_rows = bucket_size(len(features), per_octave=4)
+        padded = np.zeros((n_rows, features.shape[1]), np.float32)
+        padded[: len(features)] = features
+        return np.asarray(_count_thresholds(padded, thresholds))[: len(features)]
+    bins = np.empty(features.shape, np.uint8)
+    keys, steps = float_key_on_host(features), float_key_on_host(thresholds)
+    for feature, own in enumerate(steps):
+        own = own[own < INFINITY_KEY]  # the padding, which no value is at or above
+        bins[:, feature] = np.searchsorted(own, keys[:, feature], side="right")
+    bins[np.isnan(features)] = thresholds.shape[1]
+    return bins
+
+
+@functools.partial(jit, compiler_options=COMPILER_OPTIONS)
+def _count_thresholds(
     features: Array,  # float32 (n_samples, n_features)
     thresholds: Array,  # float32 (n_features, n_bins - 1)
 ) -> Array:  # uint8 (n_samples, n_features)
-    """Count the thresholds at or below each value; NaN gets the last bin, ``n_bins - 1``.
-
-    Counting is several times faster than a binary search on every device.
-    """
+    """Count one by one, several times faster than a binary search of many values."""
     chex.assert_rank([features, thresholds], 2)
     chex.assert_shape(features, (None, len(thresholds)))
     chex.assert_type([features, thresholds], jnp.float32)
@@ -97,7 +114,7 @@ def bin_features(
         constant_values=HIGHEST,
     )
     # The padding of `thresholds` itself: no value may be counted as at or above it.
-    steps = jnp.where(steps >= float_key(jnp.float32(jnp.inf)), jnp.int32(HIGHEST), steps)
+    steps = jnp.where(steps >= jnp.int32(INFINITY_KEY), jnp.int32(HIGHEST), steps)
 
     # some: int32 (_THRESHOLDS_PER_STEP, n_features)
     def count(total: Array, some: Array) -> tuple[Array, None]:

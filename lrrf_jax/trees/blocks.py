@@ -27,15 +27,17 @@ from lrrf_jax.trees.forest import Forest, grown_depth, node_levels, with_depth
 from lrrf_jax.trees.grower import Trees, grow_together, grow_trees
 from lrrf_jax.trees.growth import GrowthConfig, Samples
 from lrrf_jax.trees.nodes import level_nodes
+from lrrf_jax.trees.padding import share_program, small_of
 
 _LARGE_COPIES = 4  # of a table in memory, where steps are large
 _MOST_CELLS = 2**31
+_FEW_TREES = 8  # that have a program of their own, if they draw few rows
 
 
 class Grown(NamedTuple):
     """Some finished trees, on the host."""
 
-    forest: Forest  # as deep as its deepest split
+    forest: Forest  # as deep as its deepest split; of leaves the sums
     gain: AnyArray  # float32 (n_trees, 2**depth - 1), rise of the purity score at each node
 
 
@@ -57,23 +59,27 @@ def grow_blocks(
     """
     devices = _devices.growing_devices()
     backend = backend_of(devices)
-    config = suited_to(backend, config)
-    enough = -(-len(trees) // len(devices))
-    size = trees_at_once or _trees_at_once(samples, config, enough, backend)
-    blocks = []
-    for start in range(0, len(trees), size * len(devices)):
-        # The last block keeps the shape of the others.
-        blocks.append(np.full((len(devices), size), -1, np.int32))
-        shares = np.array_split(trees[start : start + size * len(devices)], len(devices))
+    n_leaf_stats = samples.leaf_stat.shape[1]
+    samples, config = share_program(samples, suited_to(backend, config), backend)
+    n_threads = _devices.n_workers(devices)
+    if trees_at_once:
+        company = Company(trees_at_once, trees_at_once, trees_at_once * len(samples.weight))
+    else:
+        company = _company(samples, config, -(-len(trees) // len(devices)), n_threads, backend)
+    config = dataclasses.replace(config, n_draws=company.n_draws)
+    blocks, size = [], company.n_trees * len(devices)
+    for start in range(0, len(trees), size):
+        # Each has room for as many trees, so that they share a program.
+        blocks.append(np.full((len(devices), company.room), -1, np.int32))
+        shares = np.array_split(trees[start : start + size], len(devices))
         for row, share in zip(blocks[-1], shares, strict=True):
             row[: len(share)] = share
     grow, finish = _block_grower(key, samples, config, devices)
-    n_threads = _devices.n_workers(devices)
     if memory_budget is not None:
-        one_each = _tree_bytes(samples, config) * size * _devices.n_in_one_memory(devices)
+        one_each = _grown_bytes(samples, config, company) * _devices.n_in_one_memory(devices)
         n_threads = max(1, min(n_threads, memory_budget // one_each))
     for block, grown in zip(blocks, _in_threads(grow, blocks, n_threads), strict=True):
-        yield _without_padding(block, finish(grown))
+        yield _without_padding(block, finish(grown), n_leaf_stats)
 
 
 def _block_grower(
@@ -127,6 +133,7 @@ def grow_on_mesh(
 def _without_padding(
     numbers: NDArray,  # int32 (n_devices, n_trees)
     trees: Trees,  # fields (n_devices, ...)
+    n_leaf_stats: int,
 ) -> Grown:
     parts = []
     for device, real in enumerate(numbers >= 0):
@@ -138,7 +145,7 @@ def _without_padding(
             threshold=own.threshold[real],
             missing_left=own.missing_left[real],
             leaf_slot=own.leaf_slot[real],
-            leaf_value=own.leaf_value[: own.n_slots],
+            leaf_value=own.leaf_sums[: own.n_slots, :n_leaf_stats],
         )
         parts.append(Grown(forest, own.gain[real]))
     return as_deep_as_grown(join_grown(*parts))
@@ -159,21 +166,29 @@ def suited_to(backend: Backend, config: GrowthConfig) -> GrowthConfig:
     )
 
 
-def _tree_bytes(samples: Samples, config: GrowthConfig) -> int:
-    """Estimate the memory for a tree in work: its tables, and what goes with each row.
+class Company(NamedTuple):
+    """Trees that grow together."""
+
+    n_trees: int
+    room: int  # for trees, in their program
+    n_draws: int  # room for the rows that they draw in all
+
+
+def _grown_bytes(samples: Samples, config: GrowthConfig, company: Company) -> int:
+    """Estimate the memory for trees in work: their tables, and what goes with each row.
 
     Within a factor of two of what XLA:CPU reports of programs for 20,000 rows and more.
     """
     if config.large_steps:
-        return _large_tree_bytes(samples, config)
-    n_drawn = drawn_capacity(samples.weight.shape[0], config.bootstrap)
+        return _large_tree_bytes(samples, config) * company.n_trees
+    n_drawn = drawn_capacity(company.n_draws, config.bootstrap)
     n_columns: int = math.prod(samples.stat.shape[1:]) + samples.leaf_stat.shape[1]
     if config.criterion.searches_sorted:
         # Places, nodes, keys; the orders of all features; statistics, and sums along them.
         of_row = 64 + 8 * config.n_features * (1 + config.has_missing) + 40 * n_columns
         return n_drawn * of_row
     criterion = cast(HistogramCriterion, config.criterion)
-    kinds = level_nodes(config, samples.weight.shape[0], n_drawn)
+    kinds = level_nodes(config, company.room, company.n_draws)
     lanes = [(n_nodes * config.n_candidates, n_bins) for n_nodes, n_bins in kinds]
     histograms = 4 * criterion.n_stats * max(n_lanes * n_bins for n_lanes, n_bins in lanes)
     ranks = config.n_bins * max((n_lanes for n_lanes, _ in lanes[1:]), default=0)
@@ -194,7 +209,7 @@ def _large_tree_bytes(samples: Samples, config: GrowthConfig) -> int:
     if config.criterion.searches_sorted:
         return of_nodes + n_drawn * (of_row + 24 * n_stats)
     criterion = cast(HistogramCriterion, config.criterion)
-    ((n_nodes, n_bins),) = level_nodes(config, samples.weight.shape[0], n_drawn)
+    ((n_nodes, n_bins),) = level_nodes(config, 1, samples.weight.shape[0])
     n_lanes = n_nodes * config.n_candidates
     tables = min(4 * criterion.n_stats * n_lanes * n_bins, config.histogram_bytes)
     if config.splitter == "frequency":
@@ -207,26 +222,38 @@ def _numbered_trees(samples: Samples, config: GrowthConfig) -> int:
     n_rows: int = samples.weight.shape[0]
     largest = [n_rows * (1 if config.splitter == "best" else config.n_candidates)]
     if config.splitter == "frequency":
-        ((n_nodes, _),) = level_nodes(config, n_rows, n_rows)
+        ((n_nodes, _),) = level_nodes(config, 1, n_rows)
         largest.append(n_nodes * config.n_candidates * config.n_bins)
     return (_MOST_CELLS - 1) // max(largest)
 
 
-def _trees_at_once(samples: Samples, config: GrowthConfig, n_trees: int, backend: Backend) -> int:
-    n_drawn = drawn_capacity(samples.weight.shape[0], config.bootstrap)
+def _company(
+    samples: Samples, config: GrowthConfig, n_trees: int, n_threads: int, backend: Backend
+) -> Company:
+    """Say how many trees grow together, of so many in all."""
+    n_rows, n_samples = len(samples.weight), int(samples.sizes.n_samples)
     memory = config.histogram_bytes * (_LARGE_COPIES if config.large_steps else 1)
-    room = memory // _tree_bytes(samples, config)
-    if config.large_steps:
-        room = min(room, _numbered_trees(samples, config))
-    limit = max(1, min(backend.grown_trees, room))
+    limit = memory // _grown_bytes(samples, config, Company(1, 1, n_rows))
+    limit = max(1, min(backend.grown_trees, limit))
     if config.large_steps:  # blocks of one size, and forests of nearly as many trees alike
+        limit = max(1, min(limit, _numbered_trees(samples, config)))
         share = -(-n_trees // -(-n_trees // limit))
-        return min(limit, bucket_size(share, per_octave=4, least=1))
+        size = min(limit, bucket_size(share, per_octave=4, least=1))
+        return Company(size, size, size * n_rows)
+    if small := small_of(n_samples):
+        room, n_draws = backend.grown_trees, small.n_draws
+        if n_trees <= _FEW_TREES and n_trees * n_samples <= n_rows:
+            room, n_draws = _FEW_TREES, n_rows
+        share = min(-(-n_trees // n_threads), n_draws // n_samples)
+        together = Company(max(1, min(room, share)), room, n_draws)
+        if _grown_bytes(samples, config, together) <= memory:
+            return together
+        return Company(1, 1, n_rows)
     if backend.grown_rows is not None:
-        limit = min(limit, max(1, backend.grown_rows // n_drawn))
+        limit = min(limit, max(1, backend.grown_rows // drawn_capacity(n_rows, config.bootstrap)))
     # A power of two, so that forests of other sizes share the program; surplus ones stay empty.
-    enough = 1 << (n_trees - 1).bit_length()
-    return min(enough, 1 << (limit.bit_length() - 1))
+    size = min(1 << (n_trees - 1).bit_length(), 1 << (limit.bit_length() - 1))
+    return Company(size, size, size * n_rows)
 
 
 def _in_threads(

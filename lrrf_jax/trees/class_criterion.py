@@ -5,15 +5,17 @@ those that a node holds.
 """
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from lrrf_jax._backend import by_platform
 from lrrf_jax._numerics import sum_terms, xlog2x
-from lrrf_jax._typing import Array
-from lrrf_jax._xla import add_at, take
+from lrrf_jax._typing import Array, NDArray
+from lrrf_jax._xla import add_at, fusion_barrier, take
 from lrrf_jax.trees.criterion import Criterion, HistogramCriterion, Statistic, row_of
 from lrrf_jax.trees.growth import Drawn, Level, Nodes, Samples
 
@@ -37,6 +39,15 @@ class ClassEntropy(HistogramCriterion):
         """Rows of the sums: a weight for each class, then the count where it is kept."""
         return self.n_classes + self.separate_count
 
+    def with_room(
+        self, stat: NDArray, n_rows: int, room: Callable[[int], int]
+    ) -> tuple[Criterion, NDArray]:
+        """Leave classes without samples, and stages that no node comes to."""
+        n_classes = room(self.n_classes)
+        n_stages = 1 if self.n_stages == 1 else max(self.n_stages, n_classes - 1)
+        stat = np.pad(stat, ((0, 0), (0, n_stages - self.n_stages)))
+        return dataclasses.replace(self, n_classes=n_classes, n_stages=n_stages), stat
+
     def start(self, drawn: Drawn, samples: Samples) -> Array:
         """Class of each sample in the first stage; ``n_classes`` where it has none."""
         return self._class_in_stage(drawn.row, jnp.zeros_like(drawn.row), samples)
@@ -50,22 +61,24 @@ class ClassEntropy(HistogramCriterion):
         self, places: Nodes, drawn: Drawn, samples: Samples
     ) -> tuple[Array, Array, Nodes, Drawn]:
         """Count samples; move each node on to the first stage in which its samples differ."""
-        n_places, n_columns = len(places.stage), self.n_classes + 1
+        n_places, n_rows = len(places.stage), self.n_classes + 1
 
         def count_classes(label: Array) -> tuple[Array, Array]:
-            # One look at each sample tells both: samples without a class have a column too.
-            cell = drawn.at * n_columns + label
-            sums = add_at(jnp.zeros(n_places * n_columns, jnp.int32), cell, drawn.copies)
-            sums = sums.reshape(n_places, n_columns)
-            known = sums[:, :-1]
-            return sums.sum(1), known.max(1) == known.sum(1)
+            # One look at each sample tells both: samples without a class have a row too.
+            cell = label * n_places + drawn.at
+            sums = add_at(jnp.zeros(n_rows * n_places, jnp.int32), cell, drawn.copies)
+            sums = fusion_barrier(sums).reshape(n_rows, n_places)
+            known = sums[:-1]
+            return sums.sum(0), known.max(0) == known.sum(0)
 
         count, pure = count_classes(drawn.label)
         if self.n_stages == 1:
             return count, pure, places, drawn
 
+        last_stage: Array = samples.sizes.n_stages - 1
+
         def moving(pure: Array, stage: Array) -> Array:
-            return pure & places.exists & (stage < self.n_stages - 1)
+            return pure & places.exists & (stage < last_stage)
 
         def step(state: tuple[Array, Array, Array, Array]) -> tuple[Array, Array, Array, Array]:
             _, pure, stage, _ = state
@@ -80,7 +93,7 @@ class ClassEntropy(HistogramCriterion):
         def move_at_once() -> tuple[Array, Array, Array, Array]:
             moves = moving(pure, places.stage)
             stop = self._stop_of(places.stage, moves, drawn, samples)
-            stage = jnp.where(moves, jnp.minimum(stop, self.n_stages - 1), places.stage)
+            stage = jnp.where(moves, jnp.minimum(stop, last_stage), places.stage)
             label = self._class_in_stage(drawn.row, take(stage, drawn.at), samples)
             return count, pure & ~(moves & (stop < self.n_stages)), stage, label
 
@@ -139,6 +152,12 @@ class SparseClassEntropy(Criterion):
     n_classes: int
     scale_bits: int = 10
     searches_sorted = True
+
+    def with_room(
+        self, stat: NDArray, n_rows: int, room: Callable[[int], int]
+    ) -> tuple[Criterion, NDArray]:
+        """Leave classes without samples: there is room for one per row."""
+        return dataclasses.replace(self, n_classes=max(self.n_classes, n_rows)), stat
 
     def start(self, drawn: Drawn, samples: Samples) -> Array:
         """Group of each sample at the root of its tree."""

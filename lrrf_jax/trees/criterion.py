@@ -12,6 +12,7 @@ and entropy times the logarithm of how alike the classes are in :mod:`lrrf_jax.t
 """
 
 import abc
+from collections.abc import Callable
 from typing import ClassVar, NamedTuple
 
 from jax import lax
@@ -50,6 +51,16 @@ class Criterion(abc.ABC):
     def follow(self, drawn: Drawn, right: Array, present: Array) -> Array:
         """Make `Drawn.label` of samples that went to a child, 0: left, 1: right, of their node."""
         return drawn.label
+
+    def with_room(
+        self, stat: NDArray, n_rows: int, room: Callable[[int], int]
+    ) -> tuple["Criterion", NDArray]:
+        """Pad what samples add, int32 (n_samples, ...), for tables of like sizes; host side.
+
+        Returns a criterion of as many samples as ``n_rows`` and as many classes as ``room`` of
+        them says, which scores as this one does, and the padded columns.
+        """
+        return self, stat
 
     def fits_16_bits(self, stat: NDArray, n_samples: int) -> bool:
         """Whether no sum of so many samples without weights is larger; host side."""

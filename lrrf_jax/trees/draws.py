@@ -13,10 +13,10 @@ import numpy as np
 from jax import lax
 
 from lrrf_jax._numerics import running_sum
-from lrrf_jax._threefry import derive_keys, key_of, random_words, uniform_of, words_at
+from lrrf_jax._threefry import derive_keys, key_of, uniform_of, words_at
 from lrrf_jax._typing import AnyArray, Array, NDArray
 from lrrf_jax._xla import add_at, fusion_barrier, take
-from lrrf_jax.trees.growth import Candidates, Drawn, GrowthConfig, Samples
+from lrrf_jax.trees.growth import Candidates, Drawn, GrowthConfig, Samples, Sizes
 
 
 class TreeKeys(NamedTuple):
@@ -39,23 +39,34 @@ def keys_of_trees(key: Array, trees: NDArray) -> TreeKeys:
     )
 
 
-def row_counts(
+class Counted(NamedTuple):
+    """How often trees draw rows: those of the first tree, then those of the second, and so on."""
+
+    tree: Array  # int32 (n_draws,)
+    row: Array  # int32 (n_draws,)
+    copies: Array  # int32 (n_draws,)
+
+
+def count_rows(
     key: Array,  # uint32 (n_trees, 2), `TreeKeys.rows`
     n_samples: Array,  # int32 ()
-    n_rows: int,  # n_samples and padding
+    n_draws: int,  # room, at least n_samples times the trees that draw
     bootstrap: bool,
-) -> Array:  # int32 (n_trees, n_rows)
-    """How often each tree draws each row: what its growth sees."""
-    real = (jnp.arange(n_rows, dtype=jnp.int32) < n_samples).astype(jnp.int32)
-    real = jnp.broadcast_to(real, (len(key), n_rows))
+) -> Counted:
+    """Count how often each tree draws each row: what its growth sees."""
+    number = jnp.arange(n_draws, dtype=jnp.int32)
+    tree, row = jnp.zeros_like(number), number
+    if len(key) > 1:
+        tree, row = number // n_samples, number % n_samples
+    real = (number < len(key) * n_samples).astype(jnp.int32)
+    tree = jnp.minimum(tree, len(key) - 1)
     if not bootstrap:
-        return real
-    words = random_words(key, n_rows)
+        return Counted(tree, row, real)
+    words = words_at(take(key, tree) if len(key) > 1 else key[0], row)
     drawn = _high_word(words, n_samples.astype(jnp.uint32)).astype(jnp.int32)
+    cell = jnp.where(real > 0, number - row + drawn, 0)
     # One flat table: XLA:CPU adds to that at the speed of a C loop, and not to a matrix.
-    first = n_rows * jnp.arange(len(words), dtype=jnp.int32)[:, None]
-    counts = jnp.zeros(drawn.size, jnp.int32)
-    return add_at(counts, (first + drawn).reshape(-1), real.reshape(-1)).reshape(drawn.shape)
+    return Counted(tree, row, add_at(jnp.zeros_like(number), cell, real))
 
 
 def _high_word(a: Array, b: Array) -> Array:  # uint32
@@ -69,11 +80,14 @@ def _high_word(a: Array, b: Array) -> Array:  # uint32
     return a_high * b_high + (cross >> 16) + ((a_low * b_high + (cross & half)) >> 16)
 
 
-def drawn_capacity(n_rows: int, bootstrap: bool) -> int:
-    """Room for the distinct rows of a bootstrap: eight standard deviations above their mean."""
+def drawn_capacity(n_draws: int, bootstrap: bool) -> int:
+    """Room for the distinct rows of bootstraps: eight standard deviations above their mean.
+
+    Of as many draws in all, by one tree or by several; these have a fifth of a row each on top.
+    """
     if not bootstrap:
-        return n_rows
-    return min(n_rows, math.ceil(0.63213 * n_rows + 8 * math.sqrt(0.0973 * n_rows)) + 8)
+        return n_draws
+    return min(n_draws, math.ceil(0.63213 * n_draws + 8 * math.sqrt(0.0973 * n_draws)) + 16)
 
 
 def draw_samples(
@@ -82,20 +96,20 @@ def draw_samples(
     samples: Samples,
     config: GrowthConfig,
 ) -> Drawn:
-    """Draw the rows of some trees; each starts at the place of its root, the number of its tree."""
-    n_trees, n_rows = len(exists), samples.weight.shape[0]
-    capacity = drawn_capacity(n_rows, config.bootstrap)
-    counts = row_counts(key, samples.n_samples, n_rows, config.bootstrap)
-    is_drawn = ((counts > 0) & exists[:, None]).astype(jnp.int32)
-    # Rows that are drawn go to the front of their tree's places, in order.
+    """Draw the rows of some trees; each starts at the place of its root, the number of its tree.
+
+    Rows that are drawn come one after another, tree after tree, and what room is left after them.
+    """
+    n_draws = config.n_draws or len(exists) * len(samples.weight)
+    capacity = drawn_capacity(n_draws, config.bootstrap)
+    counted = count_rows(key, samples.sizes.n_samples, n_draws, config.bootstrap)
+    is_drawn = ((counted.copies > 0) & take(exists, counted.tree)).astype(jnp.int32)
     place = fusion_barrier(running_sum(is_drawn) - is_drawn)
-    tree = jnp.arange(n_trees, dtype=jnp.int32)[:, None]
-    place = jnp.where(is_drawn > 0, place + capacity * tree, capacity * n_trees).reshape(-1)
-    row = jnp.broadcast_to(jnp.arange(n_rows, dtype=jnp.int32), counts.shape).reshape(-1)
-    nothing = jnp.zeros(n_trees * capacity, jnp.int32)
-    row = nothing.at[place].set(row, mode="drop")
-    copies = nothing.at[place].set(counts.reshape(-1), mode="drop")
-    at, weight = jnp.repeat(tree[:, 0], capacity), take(samples.weight, row) * copies
+    place = jnp.where(is_drawn > 0, place, capacity)
+    nothing = jnp.zeros(capacity, jnp.int32)
+    row, copies = (nothing.at[place].set(a, mode="drop") for a in (counted.row, counted.copies))
+    at = nothing.at[place].set(counted.tree, mode="drop") if len(exists) > 1 else nothing
+    weight = take(samples.weight, row) * copies
     drawn = Drawn(row, at, copies, weight, label=jnp.zeros(0, jnp.int32))
     return drawn._replace(label=config.criterion.start(drawn, samples))
 
@@ -103,48 +117,48 @@ def draw_samples(
 def draw_candidates(
     keys: TreeKeys,
     node: Array,  # int32 (n,), breadth first, in trees of ``config.max_depth``
+    sizes: Sizes,
     config: GrowthConfig,
 ) -> Candidates:  # fields (n, n_candidates)
     """Draw for some nodes, of the trees of these keys, fields (n, 2)."""
-    n_nodes, n_candidates = 2**config.max_depth - 1, config.n_candidates
-    each = jnp.arange(n_candidates, dtype=jnp.int32)
-    if n_candidates == config.n_features:
-        feature = jnp.broadcast_to(each, (len(node), n_candidates))
-    else:
+    n_nodes = 2**config.max_depth - 1
+    each = jnp.arange(config.n_candidates, dtype=jnp.int32)
+    feature = jnp.broadcast_to(each, (len(node), len(each)))
+    if not config.every_feature:
         words = words_at(keys.candidates, n_nodes * each[:, None] + node)
-        feature = choose_features(words, config.n_features)
+        some = choose_features(words, sizes)
+        feature = jnp.where(sizes.n_candidates < sizes.n_features, some, feature)
     if config.splitter != "random":
         return Candidates(feature, None)
-    words = words_at(keys.thresholds[:, None], n_candidates * node[:, None] + each)
+    words = words_at(keys.thresholds[:, None], sizes.n_candidates * node[:, None] + each)
     return Candidates(feature, uniform_of(words))
 
 
-def draw_for_all_nodes(keys: TreeKeys, config: GrowthConfig) -> Candidates:
+def draw_for_all_nodes(keys: TreeKeys, sizes: Sizes, config: GrowthConfig) -> Candidates:
     """Draw for every node of trees that grow full; fields (n_trees * n_nodes, n_candidates)."""
     n_trees, n_nodes = len(keys.candidates), 2**config.max_depth - 1
     node = jnp.tile(jnp.arange(n_nodes, dtype=jnp.int32), n_trees)
     of_node = jax.tree.map(lambda field: jnp.repeat(field, n_nodes, axis=0), keys)
-    return draw_candidates(of_node, node, config)
+    return draw_candidates(of_node, node, sizes, config)
 
 
 def choose_features(
     words: Array,  # uint32 (n_candidates, n_nodes)
-    n_features: int,
+    sizes: Sizes,
 ) -> Array:  # int32 (n_nodes, n_candidates)
     """Draw each node's candidate features, without replacement.
 
     Floyd's sampling: the k-th draw is among the first features up to the k-th from the end, or
     that last one where it is taken already. A sort of all features would cost more than a level
-    of growth.
+    of growth. Candidates beyond those in use are any feature.
     """
-    n_candidates = len(words)
 
     def draw(k: Array, chosen: Array) -> Array:
-        last = n_features - n_candidates + k
+        last = jnp.clip(sizes.n_features - sizes.n_candidates + k, 0, sizes.n_features - 1)
         drawn = (words[k] % (last + 1).astype(jnp.uint32)).astype(jnp.int32)
         drawn = jnp.where((chosen == drawn).any(0), last, drawn)
         return chosen.at[k].set(drawn)
 
     chosen: Array = jnp.full(words.shape, -1, jnp.int32)
-    chosen = lax.fori_loop(jnp.int32(0), jnp.int32(n_candidates), draw, chosen)
+    chosen = lax.fori_loop(jnp.int32(0), jnp.int32(len(words)), draw, chosen)
     return chosen.T

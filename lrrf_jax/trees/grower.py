@@ -35,6 +35,7 @@ from lrrf_jax.trees.growth import (
     Nodes,
     Samples,
     Scratch,
+    Sizes,
     Splits,
 )
 from lrrf_jax.trees.nodes import Plan, make_plan, open_slots
@@ -49,8 +50,8 @@ class Trees(NamedTuple):
     threshold: AnyArray  # float32 (n_trees, 2**depth - 1)
     missing_left: AnyArray  # bool (n_trees, 2**depth - 1)
     gain: AnyArray  # float32 (n_trees, 2**depth - 1)
-    leaf_slot: AnyArray  # int32 (n_trees, 2**depth), rows of leaf_value
-    leaf_value: AnyArray  # int32 (max_slots, n_outputs)
+    leaf_slot: AnyArray  # int32 (n_trees, 2**depth), rows of leaf_sums
+    leaf_sums: AnyArray  # int32 (max_slots, n_leaf_stats)
     n_slots: AnyArray  # int32 (), leaves that exist
 
 
@@ -67,7 +68,7 @@ def grow_trees(
     is_split = splits.edge < config.n_bins - 1
     edge = jnp.minimum(splits.edge, config.n_bins - 2)
     threshold = jnp.where(is_split, samples.thresholds[splits.feature, edge], jnp.inf)
-    leaves = _fill_leaves(leaf, len(exists), samples, roots, config)
+    leaves = _sum_leaves(leaf, len(exists), samples, roots, config)
     return Trees(splits.feature, threshold, splits.missing_left, splits.gain, *leaves)
 
 
@@ -80,11 +81,14 @@ def _check(keys: TreeKeys, exists: Array, samples: Samples, config: GrowthConfig
     chex.assert_shape([exists, *keys], [(n_trees,), *[(n_trees, 2)] * 3])
     chex.assert_type([exists, *keys], [jnp.bool_, *[jnp.uint32] * 3])
     of_rows = (n_rows, n_features), (n_rows, ...), (n_rows, None), (n_rows,)
-    chex.assert_shape([*samples], [*of_rows, (), (n_features, config.n_bins - 1)])
-    chex.assert_type([*samples], [jnp.uint8, *[jnp.int32] * 4, jnp.float32])
+    *arrays, sizes = samples
+    chex.assert_shape(arrays, [*of_rows, (n_features, config.n_bins - 1)])
+    chex.assert_shape([*sizes], ())
+    chex.assert_type(arrays, [jnp.uint8, *[jnp.int32] * 3, jnp.float32])
+    chex.assert_type([*sizes], jnp.int32)
 
 
-def _fill_leaves(
+def _sum_leaves(
     leaf: Array,  # int32 (n_drawn,)
     n_trees: int,
     samples: Samples,
@@ -97,7 +101,7 @@ def _fill_leaves(
     the number of occupied leaves before it.
     """
     n_leaves = n_trees * 2**config.max_depth
-    max_slots = min(n_leaves, n_trees * len(samples.weight))
+    max_slots = min(n_leaves, len(leaf))
     real = drawn.copies > 0
     occupied = jnp.zeros(n_leaves, jnp.int32)
     occupied = occupied.at[jnp.where(real, leaf, n_leaves)].set(1, mode="drop")
@@ -105,7 +109,7 @@ def _fill_leaves(
     slot = jnp.where(real, take(leaf_slot, leaf), max_slots)
     stat = take(samples.leaf_stat, drawn.row) * drawn.weight[:, None]
     sums = jnp.zeros((max_slots, stat.shape[1]), jnp.int32).at[slot].add(stat, mode="drop")
-    return leaf_slot.reshape(n_trees, -1), config.leaf_value(sums), occupied.sum()
+    return leaf_slot.reshape(n_trees, -1), sums, occupied.sum()
 
 
 class _State(NamedTuple):
@@ -130,9 +134,9 @@ def grow_splits(
     Returns the splits, and the leaf that each sample ends in, ``tree 2**max_depth + leaf``.
     """
     criterion, depth, n_trees = config.criterion, config.max_depth, len(keys.candidates)
-    plan = make_plan(config, n_trees, len(samples.weight), len(roots.row) // n_trees)
+    plan = make_plan(config, n_trees, config.n_draws or n_trees * len(samples.weight))
     n_nodes = 2**depth - 1
-    candidates = _candidate_draws(keys, plan, config)
+    candidates = _candidate_draws(keys, samples.sizes, plan, config)
     order, search = None, search_histograms
     if criterion.searches_sorted and config.large_steps:
         search = search_cells
@@ -181,7 +185,7 @@ def grow_splits(
 
 
 def _candidate_draws(
-    keys: TreeKeys, plan: Plan, config: GrowthConfig
+    keys: TreeKeys, sizes: Sizes, plan: Plan, config: GrowthConfig
 ) -> Callable[[Array, Array], Candidates]:
     """Return the function from numbers within a level, and the level, to what nodes may split on.
 
@@ -195,11 +199,11 @@ def _candidate_draws(
             tree = jnp.clip(number >> depth, 0, plan.n_trees - 1)  # of slots without a node, any
             own = jax.tree.map(lambda field: take(field, tree), keys)
             first: Array = (jnp.int32(1) << depth) - 1
-            return draw_candidates(own, first + (number & first), config)
+            return draw_candidates(own, first + (number & first), sizes, config)
 
         return draw
 
-    every = draw_for_all_nodes(keys, config)
+    every = draw_for_all_nodes(keys, sizes, config)
 
     def look_up(number: Array, depth: Array) -> Candidates:
         index = _breadth_first(number, depth, n_nodes)

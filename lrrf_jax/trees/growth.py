@@ -2,9 +2,10 @@
 
 import dataclasses
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 from jax import lax
 
 from lrrf_jax._typing import AnyArray, Array
@@ -14,26 +15,24 @@ if TYPE_CHECKING:
     from lrrf_jax.trees.nodes import Plan
     from lrrf_jax.trees.sorted_search import FeatureOrder
 
-# int32 (n_slots, n_leaf_stats) sums -> int32 (n_slots, n_outputs); hashable, to be static.
-LeafValue = Callable[[Array], Array]
-
 
 @dataclasses.dataclass(frozen=True)
 class GrowthConfig:
     """What is the same for all trees of a forest, and shapes their program."""
 
     criterion: "Criterion"
-    leaf_value: LeafValue
     max_depth: int
-    n_candidates: int
+    n_candidates: int  # those that there is room for, as of features and bins
     n_features: int
     n_bins: int
+    every_feature: bool = False  # is a candidate, in order; else some are drawn
     has_missing: bool = False
     splitter: str = "best"  # or "random", "width", "frequency"
     n_cuts: int = 1  # thresholds per feature that "width" and "frequency" try
     min_samples_split: int = 2
     min_samples_leaf: int = 1
     bootstrap: bool = True
+    n_draws: int = 0  # room for the rows that trees which grow together draw; 0: all of each
     short_sums: bool = False  # no sum exceeds 16 bits: tables of half the size
     histogram_bytes: int = 512 * 2**20  # larger tables are summed in several passes
     search_bytes: int = 2**17  # searched at a time: what stays in a core's cache
@@ -41,15 +40,25 @@ class GrowthConfig:
     large_steps: bool = False  # few large kernels, and none that the host must be asked about
 
 
+class Sizes(NamedTuple):
+    """How much of arrays that are padded is in use; int32 ()."""
+
+    n_samples: AnyArray  # at least 1
+    n_features: AnyArray
+    n_candidates: AnyArray
+    n_edges: AnyArray  # thresholds per feature
+    n_stages: AnyArray  # columns of classes, where the statistic has such
+
+
 class Samples(NamedTuple):
-    """The training table as growth sees it."""
+    """The training table as growth sees it; see :mod:`lrrf_jax.trees.padding`."""
 
     bin_index: AnyArray  # uint8 (n_samples, n_features), see `binning.bin_features`
     stat: AnyArray  # int32 (n_samples, ...), what the criterion sums
     leaf_stat: AnyArray  # int32 (n_samples, n_leaf_stats), what the leaves sum
-    weight: AnyArray  # int32 (n_samples,), 0 for padding rows
-    n_samples: AnyArray  # int32 (), rows that are not padding, at least 1
+    weight: AnyArray  # int32 (n_samples,)
     thresholds: AnyArray  # float32 (n_features, n_bins - 1)
+    sizes: Sizes
 
 
 class Candidates(NamedTuple):
@@ -105,6 +114,18 @@ class Level(NamedTuple):
     ]  # number of a candidate -> bin of each sample, int32 (n_drawn,)
     order: "FeatureOrder | None"  # where the search runs along sorted samples
     scratch: Scratch
+
+    @property
+    def n_candidates(self) -> Array | None:
+        """Candidates in use, int32 (); None: all, and of a loop the end is known beforehand."""
+        return None if self.config.large_steps else self.samples.sizes.n_candidates
+
+    def over_candidates(self, step: Callable[[Any, Any], Any], state: Any) -> Any:
+        """Go on with ``step(k, state)`` from candidate to candidate."""
+        end = self.n_candidates
+        if end is None:
+            end = jnp.int32(self.config.n_candidates)
+        return lax.fori_loop(jnp.int32(0), end, step, state)
 
 
 class Splits(NamedTuple):

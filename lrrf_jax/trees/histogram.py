@@ -104,12 +104,11 @@ def sum_samples(
     bins: Bins,
     slot: Array,  # int32 (n_drawn,)
     statistics: list[Statistic],
-    *,
-    unrolled: bool = False,
+    n_candidates: Array | None,  # int32 (), those in use; None: all
 ) -> Array:
     """Sum samples by cell: one update per sample and candidate, of a number or a row.
 
-    ``unrolled``: where there are few candidates, without a loop over them.
+    All of a few candidates: without a loop over them.
     """
     cells = table.reshape(-1, layout.n_stats) if layout.rows else table
     for component, value in statistics:
@@ -121,11 +120,12 @@ def sum_samples(
         def add(k: int | Array, cells: Array, first: Array = first, value: Array = value) -> Array:
             return add_at(cells, bins(k) * layout.bin_size + (first + k), value)
 
-        if unrolled and layout.n_candidates <= _UNROLLED_CANDIDATES:
+        if n_candidates is None and layout.n_candidates <= _UNROLLED_CANDIDATES:
             for k in range(layout.n_candidates):
                 cells = add(k, cells)
         else:
-            cells = lax.fori_loop(jnp.int32(0), jnp.int32(layout.n_candidates), add, cells)
+            end = jnp.int32(layout.n_candidates) if n_candidates is None else n_candidates
+            cells = lax.fori_loop(jnp.int32(0), end, add, cells)
     return cells.reshape(-1)
 
 

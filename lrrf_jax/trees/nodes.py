@@ -15,6 +15,7 @@ import jax.numpy as jnp
 from lrrf_jax._typing import Array
 from lrrf_jax._xla import add_at, fusion_barrier, take
 from lrrf_jax.trees.criterion import HistogramCriterion
+from lrrf_jax.trees.draws import drawn_capacity
 from lrrf_jax.trees.growth import Drawn, GrowthConfig, Nodes, Samples, Scratch
 from lrrf_jax.trees.histogram import Layout, rank_layout
 
@@ -55,31 +56,31 @@ class Plan(NamedTuple):
         return max(2 * self.n_slots, self.n_trees)
 
 
-def make_plan(config: GrowthConfig, n_trees: int, n_samples: int, n_drawn: int) -> Plan:
-    """Plan for the widest level of trees that draw ``n_drawn`` of ``n_samples`` rows each."""
-    numbers = level_nodes(config, n_samples, n_drawn)
+def make_plan(config: GrowthConfig, n_trees: int, n_draws: int) -> Plan:
+    """Plan for the widest level of some trees, which draw so many rows in all."""
+    numbers = level_nodes(config, n_trees, n_draws)
     if config.criterion.searches_sorted:
-        return Plan(n_trees, n_trees * numbers[0][0], ())
+        return Plan(n_trees, numbers[0][0], ())
     kinds: list[SlotKind] = []
     n_slots = 0
     for n_nodes, n_bins in numbers:
-        kinds.append(_slot_kind(config, n_slots, n_trees * n_nodes, n_bins))
+        kinds.append(_slot_kind(config, n_slots, n_nodes, n_bins))
         n_slots += kinds[-1].n_slots
     return Plan(n_trees, n_slots, tuple(kinds))
 
 
-def level_nodes(config: GrowthConfig, n_samples: int, n_drawn: int) -> list[tuple[int, int]]:
-    """Return the maximum of nodes per level of a tree that may be split, and the bins of each.
+def level_nodes(config: GrowthConfig, n_trees: int, n_draws: int) -> list[tuple[int, int]]:
+    """Return the maximum of nodes per level that may be split, and the bins of each.
 
     Where nodes of few rows can be many, and a quarter of the bins is enough for them, they come
     apart, after the others; not on accelerators, which add bytes in loops.
     """
-    deepest = 2 ** (config.max_depth - 1)
-    n_nodes = min(deepest, max(1, n_samples // max(2, config.min_samples_split)))
+    deepest = n_trees * 2 ** (config.max_depth - 1)
+    n_nodes = min(deepest, max(n_trees, n_draws // max(2, config.min_samples_split)))
     if config.splitter != "best":
         return [(n_nodes, n_parts(config))]
     compact = min(_MAX_COMPACT_BINS, config.n_bins // 4)
-    few = _most_rows(config, compact)
+    few, n_drawn = _most_rows(config, compact), drawn_capacity(n_draws, config.bootstrap)
     if (
         not (config.compacts_bins and config.criterion.adds_vectors)
         or config.large_steps
@@ -88,7 +89,7 @@ def level_nodes(config: GrowthConfig, n_samples: int, n_drawn: int) -> list[tupl
         or n_drawn >= deepest * few
     ):
         return [(n_nodes, config.n_bins)]
-    return [(min(deepest, max(1, n_drawn // (few + 1))), config.n_bins), (n_nodes, compact)]
+    return [(min(deepest, max(n_trees, n_drawn // (few + 1))), config.n_bins), (n_nodes, compact)]
 
 
 def _most_rows(config: GrowthConfig, n_bins: int) -> int:

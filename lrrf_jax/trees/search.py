@@ -14,7 +14,7 @@ from jax import lax
 
 from lrrf_jax._typing import Array
 from lrrf_jax.trees.criterion import HistogramCriterion, Statistic
-from lrrf_jax.trees.growth import Candidates, Drawn, GrowthConfig, Level, Scratch, Splits
+from lrrf_jax.trees.growth import Candidates, Drawn, GrowthConfig, Level, Scratch, Sizes, Splits
 from lrrf_jax.trees.histogram import (
     Layout,
     block_of,
@@ -97,7 +97,7 @@ def _search_kind(
             splits = jax.tree.map(
                 lambda whole, part: lax.dynamic_update_slice_in_dim(whole, part, start, 0),
                 splits,
-                _search_block(nodes, level.config),
+                _search_block(nodes, level.samples.sizes, level.config),
             )
             return splits
 
@@ -129,18 +129,17 @@ def _sum_pass(level: Level, kind: SlotKind, n_blocks: Array | None) -> Scratch:
         missing_rank = kind.layout.n_bins - 1 if level.config.has_missing else None
         counts = Statistic(jnp.zeros_like(drawn.at), drawn.copies > 0)
         ranks = clear_blocks(ranks, n_blocks, kind.ranks)
-        ranks = sum_samples(ranks, kind.ranks, bins, drawn.at, [counts])
+        ranks = sum_samples(ranks, kind.ranks, bins, drawn.at, [counts], level.n_candidates)
         ranks = rank_bins(ranks, n_blocks, kind.ranks, missing_rank)
         bins = rank_lookup(ranks, kind.ranks, bins, drawn.at)
     criterion = cast(HistogramCriterion, level.config.criterion)
     sums = clear_blocks(sums, n_blocks, kind.layout)
     statistics = criterion.statistics(drawn, level.samples)
-    unrolled = level.config.large_steps
-    sums = sum_samples(sums, kind.layout, bins, drawn.at, statistics, unrolled=unrolled)
+    sums = sum_samples(sums, kind.layout, bins, drawn.at, statistics, level.n_candidates)
     return Scratch(sums, ranks)
 
 
-def _search_block(nodes: _Block, config: GrowthConfig) -> Splits:
+def _search_block(nodes: _Block, sizes: Sizes, config: GrowthConfig) -> Splits:
     """Find the best split of each node of a block."""
     criterion = cast(HistogramCriterion, config.criterion)
 
@@ -151,13 +150,14 @@ def _search_block(nodes: _Block, config: GrowthConfig) -> Splits:
 
     has_missing, min_leaf = config.has_missing, config.min_samples_leaf
     if nodes.edges is None:
+        n_edges = sizes.n_edges if has_missing else None
         lanes = best_split(
-            nodes.sums, evaluate, has_missing=has_missing, min_leaf=min_leaf, ranks=nodes.ranks
+            nodes.sums, evaluate, n_edges=n_edges, min_leaf=min_leaf, ranks=nodes.ranks
         )
     else:
         edges = nodes.edges.swapaxes(1, 2).reshape(len(nodes.edges), -1)
         lanes = few_splits(nodes.sums, evaluate, edges, has_missing=has_missing, min_leaf=min_leaf)
-    best, feature = choose_candidate(lanes, nodes.candidates.feature)
+    best, feature = choose_candidate(lanes, nodes.candidates.feature, sizes.n_candidates)
     # Every candidate counts the same samples.
     total = nodes.sums[:, :, :: config.n_candidates].sum(0, dtype=nodes.sums.dtype)
     parent_score = criterion.score(total)

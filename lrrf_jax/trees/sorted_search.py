@@ -45,17 +45,26 @@ def sort_samples(samples: Samples, row: Array, config: GrowthConfig) -> FeatureO
     n_drawn = len(row)
     position = jnp.arange(n_drawn, dtype=jnp.int32)
 
-    def sort_feature(feature: Array) -> tuple[Array, Array]:
+    def sort_feature(feature: Array, found: FeatureOrder) -> FeatureOrder:
         bin_ = bins_of_rows(samples.bin_index, row, feature)
         sides = [bin_on_side(bin_, side, config) for side in range(1 + config.has_missing)]
         orders = [_sort_pairs(side, position, config.n_bins, n_drawn)[1] for side in sides]
         places = [jnp.zeros_like(position).at[order].set(position) for order in orders]
-        return jnp.stack(places), jnp.stack(orders)
+        own = FeatureOrder(jnp.stack(places), jnp.stack(orders))
+        at = feature * n_drawn
+        return FeatureOrder(
+            *(
+                lax.dynamic_update_slice_in_dim(*both, at, 1)
+                for both in zip(found, own, strict=True)
+            )
+        )
 
-    features = jnp.arange(config.n_features, dtype=jnp.int32)
-    orders = lax.map(sort_feature, features)  # (n_features, n_sides, n_drawn) each
-    n_sides = 1 + config.has_missing
-    return FeatureOrder(*(order.swapaxes(0, 1).reshape(n_sides, -1) for order in orders))
+    nothing = jnp.zeros((1 + config.has_missing, config.n_features * n_drawn), jnp.int32)
+    order: FeatureOrder
+    order = lax.fori_loop(
+        jnp.int32(0), samples.sizes.n_features, sort_feature, FeatureOrder(nothing, nothing)
+    )
+    return order
 
 
 def bin_on_side(bin_: Array, side: int, config: GrowthConfig) -> Array:
@@ -165,7 +174,7 @@ def search_candidates(level: Level, search_side: SearchSide) -> tuple[Splits, Sc
     criterion = cast(SparseClassEntropy, config.criterion)
     search = Search(level, slot, group, criterion, criterion.prepare(level, slot, group))
 
-    def search_candidate(_: None, k: Array) -> tuple[None, Found]:
+    def search_candidate(k: Array, found: Found) -> Found:
         bin_, own = level.bins(k), candidates.of(k)
         edge = None
         if own.uniform is not None:
@@ -181,11 +190,16 @@ def search_candidates(level: Level, search_side: SearchSide) -> tuple[Splits, Sc
             equal = left.score == right.score
             goes_left = (left.score > right.score) | (equal & (left.edge < right.edge))
             best = jax.tree.map(lambda a, b: jnp.where(goes_left, a, b), best, other)
-        return None, best
+        found = jax.tree.map(lambda whole, part: whole.at[k].set(part), found, best)
+        return found
 
-    _, found = lax.scan(search_candidate, None, jnp.arange(n_candidates, dtype=jnp.int32))
+    nothing = jnp.zeros((n_candidates, n_slots), jnp.int32)
+    scores = jnp.full(nothing.shape, -jnp.inf, jnp.float32)
+    found = Found(Split(scores, nothing, nothing > 0), jnp.zeros_like(scores))
+    found = level.over_candidates(search_candidate, found)
     lanes = Split(*(field.T.reshape(-1) for field in found.split))
-    best, feature = choose_candidate(lanes, candidates.feature)
+    sizes = level.samples.sizes
+    best, feature = choose_candidate(lanes, candidates.feature, sizes.n_candidates)
     gain = best.score - found.parent_score[0]
     return Splits(feature, best.edge, best.missing_left, gain), level.scratch
 

@@ -35,9 +35,18 @@ def _allowed_score(right: Array, total: Array, evaluate: Evaluate, min_leaf: int
     return jnp.where((n_right >= min_leaf) & (n_left >= min_leaf), score, -jnp.inf)
 
 
+def _among(score: Array, n_edges: Array | None) -> Array:
+    """Leave out the thresholds that are not in use, float32 (n_edges and more, n_lanes)."""
+    if n_edges is None:
+        return score
+    in_use = jnp.arange(len(score), dtype=jnp.int32) < n_edges
+    return jnp.where(in_use[:, None], score, -jnp.inf)
+
+
 def _largest_of_ranks(
     score: Array,  # float32 (n_ranks, n_lanes), at most 32 ranks
     ranks: Array,  # uint8 (n_bins, n_lanes), rank of each bin
+    n_edges: Array | None,  # int32 (), see `best_split`
 ) -> tuple[Array, Array, Array]:  # float32, int32, int32 (n_lanes,)
     """Largest entry of each column, the bin that holds it, and its rank.
 
@@ -48,7 +57,7 @@ def _largest_of_ranks(
     bit = jnp.uint32(1) << jnp.arange(len(score), dtype=jnp.uint32)[:, None]
     holders = jnp.where(score == largest, bit, 0).sum(0, dtype=jnp.uint32)
     holds = (holders >> ranks.astype(jnp.uint32) & 1) > 0
-    _, edge = largest_of_columns(jnp.where(holds, jnp.float32(0), -jnp.inf))
+    _, edge = largest_of_columns(_among(jnp.where(holds, jnp.float32(0), -jnp.inf), n_edges))
     rank = jnp.take_along_axis(ranks, edge[None], axis=0)[0].astype(jnp.int32)
     return largest, edge, rank
 
@@ -57,20 +66,23 @@ def best_split(
     histogram: Array,  # int32 (n_bins, n_stats, width)
     evaluate: Evaluate,
     *,
-    has_missing: bool,
+    n_edges: Array | None,  # int32 (), thresholds in use, where values are missing
     min_leaf: int,
     ranks: Array | None = None,  # uint8 (n_all_bins, n_lanes), where those of the histogram are
 ) -> Split:  # each (n_lanes,)
-    """Try every threshold of every lane. O(n_bins n_stats width)."""
+    """Try every threshold of every lane. O(n_bins n_stats width).
+
+    Where no value is missing, one that is not in use sends all samples to one side.
+    """
 
     def largest(score: Array) -> tuple[Array, Array, Array]:
         if ranks is not None:
-            return _largest_of_ranks(score, ranks[:-1] if has_missing else ranks)
-        score, edge = largest_of_columns(score)
+            return _largest_of_ranks(score, ranks if n_edges is None else ranks[:-1], n_edges)
+        score, edge = largest_of_columns(_among(score, n_edges))
         return score, edge, edge
 
     right, total = running_sums(histogram)
-    if not has_missing:
+    if n_edges is None:
         score = fusion_barrier(_allowed_score(right, total, evaluate, min_leaf))
         score, edge, _ = largest(score)
         return Split(score, edge, jnp.zeros(len(edge), bool))
@@ -114,10 +126,12 @@ def few_splits(
 def choose_candidate(
     lanes: Split,  # each (n_nodes * n_candidates,)
     candidates: Array,  # int32 (n_nodes, n_candidates), features
+    n_candidates: Array,  # int32 (), those in use
 ) -> tuple[Split, Array]:  # each (n_nodes,); int32 (n_nodes,) its feature
     """Take the best candidate feature of each node, the first on a tie."""
     table = Split(*(field.reshape(candidates.shape) for field in lanes))
-    at = jnp.argmax(table.score, axis=1)[:, None]
+    in_use = jnp.arange(candidates.shape[1], dtype=jnp.int32) < n_candidates
+    at = jnp.argmax(jnp.where(in_use, table.score, -jnp.inf), axis=1)[:, None]
     best, feature = jax.tree.map(
         lambda field: jnp.take_along_axis(field, at, axis=1)[:, 0], (table, candidates)
     )

@@ -55,7 +55,7 @@ def choose_edges(level: Level) -> Array:
         return lax.dynamic_update_slice_in_dim(edges, jnp.stack(rising)[:, None], k, axis=1)
 
     edges: Array = jnp.zeros((config.n_cuts, n_candidates, n_slots), jnp.int32)
-    edges = lax.fori_loop(jnp.int32(0), jnp.int32(n_candidates), choose, edges)
+    edges = level.over_candidates(choose, edges)
     return edges
 
 

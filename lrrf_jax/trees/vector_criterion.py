@@ -2,6 +2,7 @@
 
 import abc
 import dataclasses
+from collections.abc import Callable
 
 import jax.numpy as jnp
 import numpy as np
@@ -10,8 +11,10 @@ from lrrf_jax._backend import by_platform
 from lrrf_jax._numerics import product, quotient, sum_terms
 from lrrf_jax._typing import Array, NDArray
 from lrrf_jax._xla import add_at, take
-from lrrf_jax.trees.criterion import HistogramCriterion, Statistic, row_of
+from lrrf_jax.trees.criterion import Criterion, HistogramCriterion, Statistic, row_of
 from lrrf_jax.trees.growth import Drawn, Nodes, Samples
+
+_LEAST_VALUES = 8  # room for fewer is not worth a program
 
 
 class VectorCriterion(HistogramCriterion):
@@ -137,6 +140,15 @@ class Variance(VectorCriterion):
     separate_count: bool = False
     # Values are -1, 0 or 1, so that full agreement shows in the sums alone.
     signs: bool = False
+
+    def with_room(
+        self, stat: NDArray, n_rows: int, room: Callable[[int], int]
+    ) -> tuple[Criterion, NDArray]:
+        """Add components that are 0, and observed nowhere."""
+        n_values = room(max(self.n_values, _LEAST_VALUES))
+        parts = np.split(stat, 1 + self.masked, axis=1)
+        padded = [np.pad(part, ((0, 0), (0, n_values - self.n_values))) for part in parts]
+        return dataclasses.replace(self, n_values=n_values), np.concatenate(padded, axis=1)
 
     @property
     def weight_row(self) -> bool:  # type: ignore[override]

@@ -115,10 +115,11 @@ def growth(ranker: Any, X: Any, y: Any, weight: Any = None, *, n_trees: int) -> 
     from lrrf_jax.trees.blocks import suited_to
     from lrrf_jax.trees.draws import keys_of_trees
     from lrrf_jax.trees.grower import grow_together
+    from lrrf_jax.trees.padding import share_program
 
     table = training_table(X, y, weight, missing="unknown")
-    samples, config = growth_samples(table, ranker._config(table.shape), DEVICE_BYTES)
-    config = suited_to(ACCELERATOR, config)
+    samples, config, _ = growth_samples(table, ranker._config(table.shape), DEVICE_BYTES)
+    samples, config = share_program(samples, suited_to(ACCELERATOR, config), ACCELERATOR)
     key = jax.random.key(0, impl="threefry2x32")
     keys = keys_of_trees(key, np.arange(n_trees, dtype=np.int32))
     # On each level nodes that are pure in one place of their rankings look at the next, once.
@@ -130,10 +131,9 @@ def growth(ranker: Any, X: Any, y: Any, weight: Any = None, *, n_trees: int) -> 
 
 def _rounds_of_level(config: Any, n_trees: int, n_rows: int) -> dict[str, float]:
     """Blocks of slots that are searched on a level of full trees, on average over the levels."""
-    from lrrf_jax.trees.draws import drawn_capacity
     from lrrf_jax.trees.nodes import make_plan
 
-    plan = make_plan(config, n_trees, n_rows, drawn_capacity(n_rows, config.bootstrap))
+    plan = make_plan(config, n_trees, n_trees * n_rows)
     if not plan.kinds:
         return {}
     nodes = plan.kinds[-1].layout.block_nodes

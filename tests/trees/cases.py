@@ -1,18 +1,12 @@
 """Small tables and forests that several tests of trees share."""
 
-import jax
 import numpy as np
 
 from lrrf_jax.trees import binning
 from lrrf_jax.trees.forest import Forest, invariant_violation
-from lrrf_jax.trees.growth import GrowthConfig, Samples
+from lrrf_jax.trees.growth import GrowthConfig, Samples, Sizes
 
 N_ROWS = 128  # real rows and padding
-
-
-def sums_themselves(sums):
-    """Leaf values: the sums of a leaf."""
-    return sums
 
 
 def features_with_ties(rng, n_samples, n_features, missing=0.0):
@@ -41,23 +35,29 @@ def samples_of(x, stat, weight=None, leaf_stat=None, max_thresholds=15, n_rows=N
         wide[:] = 0
         wide[:, : leaf_stat.shape[1]] = leaf_stat
     leaf_stat = wide
-    bins = binning.bin_features(padded(x, np.float32), thresholds)
     samples = Samples(
-        bin_index=bins,
+        bin_index=binning.bin_features(padded(x, np.float32), thresholds),
         stat=padded(stat),
         leaf_stat=padded(leaf_stat),
         weight=padded(weight),
-        n_samples=np.int32(len(x)),
         thresholds=thresholds,
+        sizes=Sizes(np.int32(len(x)), *np.zeros(4, np.int32)),
     )
-    return jax.device_put(samples), thresholds
+    return samples, thresholds
+
+
+def all_in_use(samples, config):
+    """Say that candidates, features, thresholds and stages are as many as the configuration has."""
+    n_stages = getattr(config.criterion, "n_stages", 1)
+    sizes = config.n_features, config.n_candidates, config.n_bins - 1, n_stages
+    n_samples = samples.sizes.n_samples
+    return samples._replace(sizes=Sizes(n_samples, *map(np.int32, sizes)))
 
 
 def config_for(x, thresholds, criterion, **changes):
     """Build a GrowthConfig of a table."""
     settings = {
         "criterion": criterion,
-        "leaf_value": sums_themselves,
         "max_depth": 4,
         "n_candidates": min(3, x.shape[1]),
         "n_features": x.shape[1],

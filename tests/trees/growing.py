@@ -10,14 +10,14 @@ from lrrf_jax.learners.forest.config import ForestConfig
 from lrrf_jax.learners.forest.targets import growth_statistic
 from lrrf_jax.trees import blocks
 from lrrf_jax.trees.binning import candidate_bins
-from lrrf_jax.trees.draws import draw_for_all_nodes, keys_of_trees, row_counts
+from lrrf_jax.trees.draws import count_rows, draw_for_all_nodes, keys_of_trees
 from lrrf_jax.trees.forest import invariant_violation
-from lrrf_jax.trees.growth import Candidates, Drawn, Level, Samples, Scratch
+from lrrf_jax.trees.growth import Candidates, Drawn, Level, Samples, Scratch, Sizes
 from lrrf_jax.trees.nodes import make_plan
 from lrrf_jax.trees.sorted_search import sort_samples
 from lrrf_jax.trees.thresholds import choose_edges
 from tests import tree_oracles
-from tests.trees.cases import N_ROWS, config_for, features_with_ties, samples_of
+from tests.trees.cases import N_ROWS, all_in_use, config_for, features_with_ties, samples_of
 
 KEY = jax.random.key(5)
 N_SAMPLES, N_LABELS = 110, 4
@@ -27,7 +27,15 @@ def grow(samples, config, n_trees=2, first_tree=0, trees_at_once=2):
     # Two at once, unless a test says otherwise: another number is another program.
     trees = range(first_tree, first_tree + n_trees)
     options = {"trees_at_once": trees_at_once}
+    samples = all_in_use(samples, config)
     return blocks.join_grown(*blocks.grow_blocks(KEY, samples, config, trees, **options))
+
+
+def rows_drawn(keys, n_samples, bootstrap=True):
+    """How often each tree draws each row, int32 (n_trees, n_samples)."""
+    n_draws = len(keys.rows) * n_samples
+    counted = count_rows(jnp.asarray(keys.rows), jnp.int32(n_samples), n_draws, bootstrap)
+    return np.asarray(counted.copies).reshape(-1, n_samples)
 
 
 def check(x, samples, thresholds, config, oracle_of, n_trees=2):
@@ -36,11 +44,12 @@ def check(x, samples, thresholds, config, oracle_of, n_trees=2):
     assert invariant_violation(forest, x.shape[1]) is None
     n_split = n_unsplit = 0
     keys = keys_of_trees(KEY, np.arange(n_trees, dtype=np.int32))
-    all_candidates = np.asarray(draw_for_all_nodes(keys, config).feature)
+    sizes = all_in_use(samples, config).sizes
+    all_candidates = np.asarray(draw_for_all_nodes(keys, sizes, config).feature)
     all_candidates = all_candidates.reshape(n_trees, -1, config.n_candidates)
-    all_counts = row_counts(keys.rows, samples.n_samples, N_ROWS, config.bootstrap)
+    all_counts = rows_drawn(keys, len(x), config.bootstrap)
     for t in range(n_trees):
-        counts, candidates = np.asarray(all_counts[t])[: len(x)], all_candidates[t]
+        counts, candidates = all_counts[t], all_candidates[t]
         assert counts.sum() == len(x)
         assert all(len(set(row)) == config.n_candidates for row in candidates)
         oracle = oracle_of(counts)
@@ -82,10 +91,11 @@ def level_arrays(rng, config, stat, sizes, weight=None):
         stat=stat,
         leaf_stat=stat,
         weight=weight,
-        n_samples=np.int32(N_ROWS),
         thresholds=thresholds.astype(np.float32),
+        sizes=Sizes(np.int32(N_ROWS), *np.zeros(4, np.int32)),
     )
-    plan = make_plan(config, 1, N_ROWS, N_ROWS)
+    samples = all_in_use(samples, config)
+    plan = make_plan(config, 1, N_ROWS)
     features = [rng.permutation(n_features)[: config.n_candidates] for _ in range(plan.n_slots)]
     candidates = Candidates(np.array(features, np.int32), None)
     exists = np.isin(np.arange(plan.n_slots), list(sizes))

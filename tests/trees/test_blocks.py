@@ -20,11 +20,13 @@ from lrrf_jax.trees.forest import (
     is_split,
     node_levels,
 )
+from lrrf_jax.trees.padding import SMALL, padded_rows
 from lrrf_jax.trees.vector_criterion import Variance
 from tests.tree_oracles import plain_sums
 from tests.trees.cases import (
     DEPTH,
     SPLITS,
+    all_in_use,
     awkward_rows,
     config_for,
     features_with_ties,
@@ -92,7 +94,7 @@ def test_every_tree_grows_once_and_blocks_have_one_shape(
 
 def test_memory_bounds_the_trees_in_work(plan, monkeypatch):
     use_cpus(monkeypatch, 2, 8)
-    one = blocks._tree_bytes(SAMPLES, CONFIG)
+    one = blocks._grown_bytes(SAMPLES, CONFIG, blocks.Company(1, 1, padded_rows(len(X))))
     for n_fit in (1, 2, 3):
         # A thread grows a tree on each of the two devices.
         budget = 2 * n_fit * one + one
@@ -102,15 +104,44 @@ def test_memory_bounds_the_trees_in_work(plan, monkeypatch):
 
 
 def test_a_smaller_share_of_memory_means_fewer_trees_at_once():
-    one = blocks._tree_bytes(SAMPLES, CONFIG)
+    n_rows = 6000
+    samples = all_in_use(SAMPLES, CONFIG)._replace(weight=np.ones(n_rows, np.int32))
+    samples = samples._replace(sizes=samples.sizes._replace(n_samples=np.int32(n_rows)))
+    alone = blocks.Company(1, 1, n_rows)
+
+    def trees_at_once(**changes):
+        config = dataclasses.replace(CONFIG, **changes)
+        return blocks._company(samples, config, 30, 1, CPU).n_trees
+
+    one = blocks._grown_bytes(samples, CONFIG, alone)
     for n_fit in (1, 2, 4, 8):
-        config = dataclasses.replace(CONFIG, histogram_bytes=n_fit * one + one // 2)
-        assert blocks._trees_at_once(SAMPLES, config, 30, CPU) == n_fit
-    small = dataclasses.replace(CONFIG, histogram_bytes=1)
-    assert blocks._trees_at_once(SAMPLES, small, 30, CPU) == 1
+        assert trees_at_once(histogram_bytes=n_fit * one + one // 2) == n_fit
+    assert trees_at_once(histogram_bytes=1) == 1
     # Pairs of many labels weigh more than a class.
     pairs = dataclasses.replace(CONFIG, criterion=Variance(45))
-    assert blocks._tree_bytes(SAMPLES, pairs) > one
+    assert blocks._grown_bytes(samples, pairs, alone) > one
+
+
+def test_trees_of_small_tables_share_their_room_and_their_threads():
+    def company(n_samples, n_trees, n_threads=1, **changes):
+        samples = all_in_use(SAMPLES, CONFIG)._replace(
+            weight=np.ones(padded_rows(n_samples), np.int32)
+        )
+        samples = samples._replace(sizes=samples.sizes._replace(n_samples=np.int32(n_samples)))
+        config = dataclasses.replace(CONFIG, **changes)
+        return blocks._company(samples, config, n_trees, n_threads, CPU)
+
+    small, large = SMALL
+    for n_samples in (20, 150, 512, 513, 4096):
+        room = {company(n_samples, n_trees)[1:] for n_trees in (10, 50, 500)}
+        size = small if n_samples <= small.n_rows else large
+        assert room == {(CPU.grown_trees, size.n_draws)}
+        for n_trees in (1, 10, 50):
+            found = company(n_samples, n_trees)
+            assert found.n_trees * n_samples <= found.n_draws
+    assert company(150, 50, 2).n_trees == 25
+    assert company(150, 3) == (3, blocks._FEW_TREES, small.n_rows)
+    assert company(150, 50, histogram_bytes=1) == (1, 1, small.n_rows)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lrrf_jax.trees.class_criterion import ClassEntropy, SparseClassEntropy, split_groups
-from lrrf_jax.trees.growth import Drawn, Nodes, Samples
+from lrrf_jax.trees.growth import Drawn, Nodes, Samples, Sizes
 from lrrf_jax.trees.vector_criterion import Variance
 
 N_DRAWN, N_PLACES, N_LANES = 60, 8, 5
@@ -63,7 +63,8 @@ def drawn_samples(seed, stat):
     row = rng.permutation(len(stat))[:N_DRAWN].astype(np.int32)
     label = np.zeros(0, np.int32)
     drawn = Drawn(row, at, copies, copies * weight[row], label)
-    return drawn, Samples(None, stat, None, weight, None, None)
+    sizes = Sizes(*np.int32([len(stat), 1, 1, 1, stat.shape[1]]))
+    return drawn, Samples(None, stat, None, weight, None, sizes)
 
 
 def no_nodes_yet():

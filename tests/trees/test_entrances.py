@@ -5,12 +5,12 @@ import numpy as np
 import pytest
 from jax.sharding import Mesh
 
-from lrrf_jax.trees.binning import bin_features
+from lrrf_jax.trees.binning import _count_thresholds
 from lrrf_jax.trees.blocks import grow_on_mesh
 from lrrf_jax.trees.class_criterion import ClassEntropy
 from lrrf_jax.trees.draws import TreeKeys
 from lrrf_jax.trees.grower import grow_together
-from lrrf_jax.trees.growth import GrowthConfig, Samples
+from lrrf_jax.trees.growth import GrowthConfig, Samples, Sizes
 
 N_TREES, N_ROWS, N_FEATURES, N_BINS = 2, 8, 3, 16
 
@@ -23,13 +23,10 @@ def whole(*shape, dtype=np.int32):
     return np.zeros(shape, dtype)
 
 
-def sums(leaf):
-    return leaf
-
-
 CONFIG = GrowthConfig(
-    ClassEntropy(3), sums, max_depth=2, n_candidates=2, n_features=N_FEATURES, n_bins=N_BINS
+    ClassEntropy(3), max_depth=2, n_candidates=2, n_features=N_FEATURES, n_bins=N_BINS
 )
+SIZES = Sizes(*map(np.int32, (5, N_FEATURES, 2, N_BINS - 1, 1)))
 KEYS = TreeKeys(*(whole(N_TREES, 2, dtype=np.uint32) for _ in TreeKeys._fields))
 EXISTS = whole(N_TREES, dtype=bool)
 SAMPLES = Samples(
@@ -37,8 +34,8 @@ SAMPLES = Samples(
     stat=whole(N_ROWS, 1),
     leaf_stat=whole(N_ROWS, 4),
     weight=whole(N_ROWS),
-    n_samples=np.int32(5),
     thresholds=real(N_FEATURES, N_BINS - 1),
+    sizes=SIZES,
 )
 OTHER_SHAPES = [
     *((KEYS._replace(**{field: whole(3, 2, dtype=np.uint32)}), EXISTS, SAMPLES)
@@ -51,7 +48,7 @@ OTHER_SHAPES = [
         {"stat": whole(7, 1)},
         {"leaf_stat": whole(N_ROWS)},
         {"weight": whole(N_ROWS, 1)},
-        {"n_samples": whole(1)},
+        {"sizes": SIZES._replace(n_samples=whole(1))},
         {"thresholds": real(N_FEATURES, N_BINS)},
         {"thresholds": real(N_BINS - 1, N_FEATURES)},
     )),
@@ -65,7 +62,7 @@ OTHER_TYPES = [
         {"stat": real(N_ROWS, 1)},
         {"leaf_stat": real(N_ROWS, 4)},
         {"weight": real(N_ROWS)},
-        {"n_samples": np.uint32(5)},
+        {"sizes": SIZES._replace(n_edges=np.uint32(5))},
         {"thresholds": whole(N_FEATURES, N_BINS - 1)},
     )),
 ]  # fmt: skip
@@ -100,9 +97,9 @@ def test_growth_on_a_mesh_refuses_the_same_arrays():
 
 def test_bins_are_of_float32_tables_of_one_number_of_features():
     features, thresholds = real(N_ROWS, N_FEATURES), real(N_FEATURES, N_BINS - 1)
-    bins = bin_features.eval_shape(features, thresholds)
+    bins = _count_thresholds.eval_shape(features, thresholds)
     assert (bins.shape, bins.dtype) == (features.shape, np.uint8)
     for other in (real(N_FEATURES), real(N_ROWS, 2), whole(N_ROWS, N_FEATURES)):
-        refused(bin_features, other, thresholds)
+        refused(_count_thresholds, other, thresholds)
     for other in (real(N_BINS - 1), real(2, N_BINS - 1), whole(N_FEATURES, N_BINS - 1)):
-        refused(bin_features, features, other)
+        refused(_count_thresholds, features, other)

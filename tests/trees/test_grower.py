@@ -7,12 +7,12 @@ import pytest
 
 from lrrf_jax.inference.traversal import find_leaves, forest_tests
 from lrrf_jax.trees.class_criterion import ClassEntropy, SparseClassEntropy
-from lrrf_jax.trees.draws import keys_of_trees, row_counts
+from lrrf_jax.trees.draws import keys_of_trees
 from lrrf_jax.trees.forest import invariant_violation
 from lrrf_jax.trees.vector_criterion import Variance
 from tests import tree_oracles
-from tests.trees.cases import N_ROWS, config_for, features_with_ties, samples_of
-from tests.trees.growing import KEY, N_SAMPLES, check, class_table, grow
+from tests.trees.cases import config_for, features_with_ties, samples_of
+from tests.trees.growing import KEY, N_SAMPLES, check, class_table, grow, rows_drawn
 
 leaves_of = jax.jit(find_leaves, static_argnames="depth")
 
@@ -190,7 +190,7 @@ def test_leaves_hold_each_row_as_often_as_its_tree_drew_it():
     samples, thresholds = samples_of(x, classes)
     forest, _ = grow(samples, config_for(x, thresholds, ClassEntropy(3, 3)), 3)
     keys = keys_of_trees(KEY, np.arange(3, dtype=np.int32))
-    copies = np.asarray(row_counts(keys.rows, samples.n_samples, N_ROWS, True))[:, :N_SAMPLES]
+    copies = rows_drawn(keys, N_SAMPLES)
     leaves = np.asarray(leaves_of(forest_tests(forest), x, forest.depth))
     n_slots = 0
     for t in range(3):

@@ -69,7 +69,7 @@ def test_sums_are_those_of_numpy_for_any_layout(block_nodes, rows, dtype, kind):
     def sums(slot, bins, statistics):
         table = jnp.zeros(layout.size, dtype)
         return sum_samples(
-            table, layout, bins.__getitem__, slot, [Statistic(*pair) for pair in statistics]
+            table, layout, bins.__getitem__, slot, [Statistic(*pair) for pair in statistics], None
         )
 
     words = jax.tree.map(lambda array: jnp.asarray(array, jnp.int32), statistics)
@@ -118,7 +118,7 @@ def test_ranks_are_those_of_a_loop_over_the_bins_that_hold_samples(missing):
         lookup = bins.__getitem__
         counted = Statistic(jnp.zeros_like(slot), counts)
         table = jnp.zeros(layout.size, jnp.uint8)
-        table = sum_samples(table, layout, lookup, slot, [counted])
+        table = sum_samples(table, layout, lookup, slot, [counted], jnp.int32(n_candidates))
         table = rank_bins(table, jnp.int32(3), layout, n_ranks - 1 if missing else None)
         ranks = rank_lookup(table, layout, lookup, slot)
         return jnp.stack([ranks(jnp.int32(k)) for k in range(n_candidates)])

@@ -15,9 +15,10 @@ from lrrf_jax.trees.class_criterion import SparseClassEntropy
 from lrrf_jax.trees.draws import drawn_capacity
 from lrrf_jax.trees.forest import is_split
 from lrrf_jax.trees.nodes import make_plan
+from lrrf_jax.trees.padding import padded_rows
 from lrrf_jax.trees.vector_criterion import Variance
 from tests.accelerator import accelerator_forms
-from tests.trees.cases import N_ROWS, config_for, samples_of
+from tests.trees.cases import N_ROWS, all_in_use, config_for, samples_of
 from tests.trees.growing import class_table, grow, ranking_table, samples_of_rankings
 
 CUTS = {"splitter": "frequency", "n_cuts": 3}
@@ -72,8 +73,9 @@ def test_classes_of_whole_rankings_are_searched_by_cells_alike(splitter, bootstr
     samples, thresholds = samples_of(x, stat)
     changes = {"splitter": splitter, "bootstrap": bootstrap}
     config = config_for(x, thresholds, SparseClassEntropy(N_ROWS), **changes)
-    n_drawn = 2 * drawn_capacity(N_ROWS, bootstrap)
-    n_cells = make_plan(config, 2, N_ROWS, n_drawn // 2).n_slots * config.n_bins
+    n_draws = 2 * padded_rows(N_ROWS)
+    n_drawn = drawn_capacity(n_draws, bootstrap)
+    n_cells = make_plan(config, 2, n_draws).n_slots * config.n_bins
     assert (n_cells <= n_drawn) == (not bootstrap)  # of which all are kept, or those in use
     small = grow(samples, config)
     with accelerator_forms():
@@ -88,7 +90,7 @@ def test_several_blocks_and_passes_find_what_one_finds(memory, monkeypatch):
     plain = grow(samples, config)
     monkeypatch.setattr(_backend, "ACCELERATOR", dataclasses.replace(ACCELERATOR, search_bytes=1))
     suited = blocks.suited_to(_backend.ACCELERATOR, config)
-    (kind,) = make_plan(suited, 2, N_ROWS, 100).kinds
+    (kind,) = make_plan(suited, 2, 2 * N_ROWS).kinds
     assert not kind.at_once
     assert (kind.layout.n_blocks > 2, kind.n_passes > 2) == (memory > 1, memory == 1)
     with accelerator_forms():
@@ -159,17 +161,24 @@ def test_cells_are_numbered_by_slot_and_bin():
             np.testing.assert_array_equal(whole[:, number], weight[slot == number].sum(0))
 
 
+def trees_at_once(samples, config, n_trees):
+    company = blocks._company(samples, config, n_trees, 1, ACCELERATOR)
+    assert company.room == company.n_trees
+    return company.n_trees
+
+
 def test_memory_bounds_the_trees_of_large_steps_and_few_tables_are_no_power_of_two():
     x, y = ranking_table(3)
     samples, _, config = samples_of_rankings("pairwise", x, y, histogram_bytes=2**32)
     config = blocks.suited_to(ACCELERATOR, config)
     assert config.histogram_bytes == 2**30
-    sizes = [blocks._trees_at_once(samples, config, n, ACCELERATOR) for n in (1, 7, 50, 100, 5000)]
+    samples = all_in_use(samples, config)
+    sizes = [trees_at_once(samples, config, n) for n in (1, 7, 50, 100, 5000)]
     assert sizes == [1, 7, 56, 112, 1024]
-    one = blocks._tree_bytes(samples, config)
+    one = blocks._grown_bytes(samples, config, blocks.Company(1, 1, N_ROWS))
     for n_fit in (1, 3, 6):
         less = dataclasses.replace(config, histogram_bytes=(n_fit * one + one // 2) // 4)
-        assert blocks._trees_at_once(samples, less, 500, ACCELERATOR) in (n_fit, n_fit - 1, 1)
+        assert trees_at_once(samples, less, 500) in (n_fit, n_fit - 1, 1)
     assert blocks.suited_to(CPU, config).histogram_bytes == config.histogram_bytes
 
 
@@ -181,8 +190,8 @@ def test_no_cell_of_a_table_is_beyond_32_bits():
     )
     config = blocks.suited_to(ACCELERATOR, huge)
     samples = samples._replace(weight=np.ones(2**20, np.int32))
-    n_trees = blocks._trees_at_once(samples, config, 1000, ACCELERATOR)
-    (kind,) = make_plan(config, n_trees, 2**20, 2**19).kinds
+    n_trees = trees_at_once(all_in_use(samples, config), config, 1000)
+    (kind,) = make_plan(config, n_trees, n_trees * 2**20).kinds
     assert kind.n_passes > 1
     assert kind.layout.size < 2**31
     assert n_trees * 2**20 < 2**31

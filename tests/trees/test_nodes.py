@@ -10,15 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lrrf_jax.trees.class_criterion import ClassEntropy, SparseClassEntropy
+from lrrf_jax.trees.draws import drawn_capacity
 from lrrf_jax.trees.growth import Drawn, GrowthConfig, Nodes, Samples
 from lrrf_jax.trees.nodes import level_nodes, make_plan, open_slots
 from lrrf_jax.trees.vector_criterion import Variance
-from tests.trees.cases import sums_themselves
 
 
 def test_only_small_nodes_of_vectors_that_can_be_many_keep_compact_bins():
     config = config_of(Variance(3, signs=True), n_bins=32, max_depth=8)
-    assert level_nodes(config, 1000, 700) == [(87, 32), (128, 8)]
+    assert level_nodes(config, 1, 1000) == [(91, 32), (128, 8)]
     for change in (
         {"criterion": ClassEntropy(3)},
         {"splitter": "random"},
@@ -26,10 +26,10 @@ def test_only_small_nodes_of_vectors_that_can_be_many_keep_compact_bins():
         {"max_depth": 7},
         {"n_bins": 16},
     ):
-        assert len(level_nodes(dataclasses.replace(config, **change), 1000, 700)) == 1
+        assert len(level_nodes(dataclasses.replace(config, **change), 1, 1000)) == 1
 
 
-SETTINGS = {"leaf_value": sums_themselves, "n_candidates": 3, "n_features": 5}
+SETTINGS = {"n_candidates": 3, "n_features": 5}
 CRITERIA = (
     ClassEntropy(3, 2),
     Variance(2, signs=True),
@@ -45,7 +45,7 @@ def config_of(criterion, **changes):
 
 @st.composite
 def configs(draw):
-    """Configurations of any shape; and a number of trees, rows, and rows that a tree draws."""
+    """Configurations of any shape; and numbers of trees, and of rows that they draw in all."""
     config = config_of(
         draw(st.sampled_from(CRITERIA)),
         max_depth=draw(st.integers(1, 16)),
@@ -58,21 +58,21 @@ def configs(draw):
         histogram_bytes=draw(st.sampled_from([1, 2**16, 2**29])),
         search_bytes=draw(st.sampled_from([1, 2**12, 2**17])),
     )
-    n_rows = draw(st.integers(1, 3000))
-    return config, draw(st.integers(1, 8)), n_rows, draw(st.integers(1, n_rows))
+    return config, draw(st.integers(1, 8)), draw(st.integers(1, 3000))
 
 
 @given(configs())
 def test_slots_of_all_kinds_lie_behind_each_other_in_whole_passes(case):
-    config, n_trees, n_rows, n_drawn = case
-    plan = make_plan(config, n_trees, n_rows, n_drawn)
+    config, n_trees, n_draws = case
+    plan = make_plan(config, n_trees, n_draws)
     assert plan.n_places == max(2 * plan.n_slots, n_trees)
-    numbers = level_nodes(config, n_rows, n_drawn)
+    numbers = level_nodes(config, n_trees, n_draws)
     least_copies = max(2, config.min_samples_split)
-    assert numbers[-1][0] == min(2 ** (config.max_depth - 1), max(1, n_rows // least_copies))
+    deepest = n_trees * 2 ** (config.max_depth - 1)
+    assert numbers[-1][0] == min(deepest, max(n_trees, n_draws // least_copies))
     if config.criterion.searches_sorted:
         assert plan.kinds == ()
-        assert plan.n_slots == n_trees * numbers[0][0]
+        assert plan.n_slots == numbers[0][0]
         return
     first = 0
     most_rows = [kind.most_rows for kind in plan.kinds]
@@ -81,7 +81,7 @@ def test_slots_of_all_kinds_lie_behind_each_other_in_whole_passes(case):
         layout = kind.layout
         assert kind.first == first
         assert kind.n_slots == kind.n_passes * layout.n_blocks * layout.block_nodes
-        assert 0 <= kind.n_slots - n_trees * n_nodes < layout.n_blocks * layout.block_nodes
+        assert 0 <= kind.n_slots - n_nodes < layout.n_blocks * layout.block_nodes
         assert layout.n_bins == n_bins
         assert (kind.ranks is not None) == (kind.most_rows > 0)
         first += kind.n_slots
@@ -90,11 +90,11 @@ def test_slots_of_all_kinds_lie_behind_each_other_in_whole_passes(case):
 
 @given(configs())
 def test_blocks_and_passes_are_as_large_as_their_bytes_allow(case):
-    config, n_trees, n_rows, n_drawn = case
-    plan = make_plan(config, n_trees, n_rows, n_drawn)
+    config, n_trees, n_draws = case
+    plan = make_plan(config, n_trees, n_draws)
     vectors, best = config.criterion.adds_vectors, config.splitter == "best"
     short = jnp.int16 if vectors else jnp.uint16
-    numbers = level_nodes(config, n_rows, n_drawn)
+    numbers = level_nodes(config, n_trees, n_draws)
     for kind, (n_nodes, _) in zip(plan.kinds, numbers, strict=False):  # none: a sorted search
         layout = kind.layout
         assert layout.dtype == (short if config.short_sums else jnp.int32)
@@ -103,7 +103,7 @@ def test_blocks_and_passes_are_as_large_as_their_bytes_allow(case):
         searched = layout.block_size * cell
         assert layout.block_nodes.bit_count() == 1
         assert layout.block_nodes == 1 or searched <= limit
-        assert 2 * layout.block_nodes > n_trees * n_nodes or 2 * searched > limit
+        assert 2 * layout.block_nodes > n_nodes or 2 * searched > limit
         block = searched + (kind.ranks.block_size if kind.ranks else 0)
         assert layout.n_blocks == 1 or layout.n_blocks * block <= config.histogram_bytes
         # Fewer passes, of so many more blocks, would not fit.
@@ -117,15 +117,16 @@ def test_blocks_and_passes_are_as_large_as_their_bytes_allow(case):
 
 @given(configs(), st.randoms(use_true_random=False))
 def test_there_are_slots_for_any_nodes_that_the_rows_can_make(case, random):
-    config, _, n_rows, n_drawn = case
-    plan = make_plan(config, 1, n_rows, n_drawn)
-    # Rows of a tree in nodes at random; each row counts once or more, all copies at most n_rows.
+    config, n_trees, n_draws = case
+    plan = make_plan(config, n_trees, n_draws)
+    n_drawn = random.randint(1, drawn_capacity(n_draws, config.bootstrap))
+    # Rows in nodes at random; each row counts once or more, all copies at most n_draws.
     least = random.choice([1, 2, 7, 8, 31, 32, 40])
     sizes, left = [], n_drawn
-    while left >= least and len(sizes) < 2 ** (config.max_depth - 1):
+    while left >= least and len(sizes) < n_trees * 2 ** (config.max_depth - 1):
         sizes.append(min(left, random.randint(least, 2 * least)))
         left -= sizes[-1]
-    spare = n_rows - sum(sizes)
+    spare = n_draws - sum(sizes)
     copies = []
     for size in sizes:  # as many nodes as can be have enough copies to be split
         more = max(0, config.min_samples_split - size)
@@ -161,7 +162,7 @@ def test_places_that_may_be_split_open_slots_of_their_kind_in_order(criterion):
     compact = isinstance(criterion, Variance)
     config = config_of(criterion, n_bins=128, max_depth=6, min_samples_split=5)
     n_rows = 128
-    plan = make_plan(config, 2, n_rows, n_rows // 2)
+    plan = make_plan(config, 2, n_rows)
     assert len(plan.kinds) == (2 if compact else 1)
     # Two crowded places, many of a few samples, some of one; some samples rest at place 0.
     at = np.concatenate([[0] * 34, [5] * 36, rng.integers(6, 30, n_rows - 70)]).astype(np.int32)

@@ -13,10 +13,10 @@ from lrrf_jax.trees.nodes import make_plan
 from lrrf_jax.trees.search import search_histograms
 from lrrf_jax.trees.vector_criterion import Variance
 from tests import tree_oracles
-from tests.trees.cases import N_ROWS, config_for, features_with_ties, samples_of, sums_themselves
+from tests.trees.cases import N_ROWS, config_for, features_with_ties, samples_of
 from tests.trees.growing import N_SAMPLES, best_gains, class_table, grow, level_arrays, search_level
 
-SHAPE = {"leaf_value": sums_themselves, "n_candidates": 3, "n_features": 5, "min_samples_leaf": 2}
+SHAPE = {"n_candidates": 3, "n_features": 5, "min_samples_leaf": 2}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,7 +68,7 @@ def test_splits_are_the_best_of_all_whatever_the_scratch_held(criterion, changes
         weight = rng.integers(1, 4, N_ROWS).astype(np.int32) if criterion.separate_count else None
     sizes = {0: 40, 1: 21, 2: 12, 3: 1, 4: 9}
     if compact:  # the slots of nodes of few rows lie behind those of others
-        first = make_plan(config, 1, N_ROWS, N_ROWS).kinds[1].first
+        first = make_plan(config, 1, N_ROWS).kinds[1].first
         sizes = {0: 40, 1: 21, 2: 12, first: 6, first + 1: 1, first + 2: 5, first + 3: 6}
     plan, arrays = level_arrays(rng, config, stat, sizes, weight)
     assert plan.kinds[0].n_passes >= least_passes
@@ -138,7 +138,7 @@ def test_compact_bins_of_nodes_of_few_rows_do_not_change_a_tree(
     samples, config = _grown(missing, weighted, max_thresholds)
     all_bins = grow(samples, dataclasses.replace(config, compacts_bins=False))
     config = dataclasses.replace(config, **changes)
-    kinds = make_plan(config, 2, N_ROWS, N_ROWS).kinds
+    kinds = make_plan(config, 2, 2 * N_ROWS).kinds
     # 31 thresholds make 32 bins, and that of missing values is one too many for 32.
     few = [64, 16] if missing else [32, 8]
     assert [kind.layout.n_bins for kind in kinds] == ([128, 32] if max_thresholds > 31 else few)

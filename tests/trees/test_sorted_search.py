@@ -9,12 +9,12 @@ import pytest
 
 from lrrf_jax.trees import sorted_search
 from lrrf_jax.trees.class_criterion import ClassEntropy, SparseClassEntropy, split_groups
-from lrrf_jax.trees.growth import GrowthConfig, Samples
+from lrrf_jax.trees.growth import GrowthConfig, Samples, Sizes
 from lrrf_jax.trees.nodes import make_plan
 from lrrf_jax.trees.search import search_histograms
 from lrrf_jax.trees.sorted_search import Runs, search_sorted, sort_samples
 from tests import tree_oracles
-from tests.trees.cases import N_ROWS, config_for, features_with_ties, samples_of, sums_themselves
+from tests.trees.cases import N_ROWS, config_for, features_with_ties, samples_of
 from tests.trees.growing import N_SAMPLES, best_gains, check, grow, level_arrays, search_level
 
 
@@ -54,10 +54,11 @@ def test_pairs_of_numbers_are_sorted_alike_in_one_word_and_in_two():
 def test_samples_are_sorted_by_each_feature_with_the_missing_last_then_first(missing):
     rng = np.random.default_rng(3)
     sizes = {"n_candidates": 2, "n_features": 3, "n_bins": 8}
-    config = GrowthConfig(SparseClassEntropy(9), sums_themselves, 4, has_missing=missing, **sizes)
+    config = GrowthConfig(SparseClassEntropy(9), 4, has_missing=missing, **sizes)
     bins = rng.integers(0, 8, (30, 3)).astype(np.uint8)
     row = rng.integers(0, 30, 25).astype(np.int32)
-    samples = Samples(jnp.asarray(bins), None, None, None, None, None)
+    in_use = Sizes(*map(jnp.int32, (30, 3, 2, 7, 1)))
+    samples = Samples(jnp.asarray(bins), None, None, None, None, in_use)
     place, sample = map(np.asarray, sort_samples(samples, jnp.asarray(row), config))
     assert place.shape == sample.shape == (1 + missing, 3 * 25)
     for side in range(1 + missing):
@@ -74,7 +75,7 @@ def test_samples_are_sorted_by_each_feature_with_the_missing_last_then_first(mis
 def test_gains_are_those_of_the_search_over_histograms_and_of_a_loop(missing, seed):
     rng = np.random.default_rng(seed)
     shape = {"n_candidates": 3, "n_features": 5, "n_bins": 16, "min_samples_leaf": 9}
-    sparse = GrowthConfig(SparseClassEntropy(6), sums_themselves, 7, has_missing=missing, **shape)
+    sparse = GrowthConfig(SparseClassEntropy(6), 7, has_missing=missing, **shape)
     dense = dataclasses.replace(sparse, criterion=ClassEntropy(6))
     classes = rng.integers(0, 6, (N_ROWS, 1)).astype(np.int32)
     plan, arrays = level_arrays(rng, sparse, classes, {0: 40, 1: 21, 2: 18, 3: 1, 4: 9})
@@ -87,7 +88,7 @@ def test_gains_are_those_of_the_search_over_histograms_and_of_a_loop(missing, se
     arrays = samples, drawn._replace(label=label), *arrays[2:]
     found, _ = search_level(search_sorted, sparse, plan, arrays)
 
-    dense_plan = make_plan(dense, 1, N_ROWS, N_ROWS)
+    dense_plan = make_plan(dense, 1, N_ROWS)
     assert dense_plan.n_slots == plan.n_slots
     drawn = drawn._replace(label=samples.stat[:, 0])
     dense_arrays = samples, drawn, exists, candidates, dense_plan.scratch

@@ -72,12 +72,17 @@ def best_by_loop(histogram, lane, has_missing, min_leaf):
     return tried[edge][0], edge, tried[edge][1]
 
 
+def edges_of(has_missing):
+    """All thresholds are in use."""
+    return jnp.int32(N_BINS - 1) if has_missing else None
+
+
 @pytest.mark.parametrize("has_missing", [False, True])
 @fewer(3)
 @given(histogram=histograms(), min_leaf=st.sampled_from([1, 5, 40]))
 def test_the_best_split_is_that_of_a_loop_over_all(has_missing, histogram, min_leaf):
     found = splitter.best_split(
-        jnp.asarray(histogram), evaluate, has_missing=has_missing, min_leaf=min_leaf
+        jnp.asarray(histogram), evaluate, n_edges=edges_of(has_missing), min_leaf=min_leaf
     )
     expected = [best_by_loop(histogram, lane, has_missing, min_leaf) for lane in range(N_LANES)]
     scores, edges, ways = zip(*expected, strict=True)
@@ -119,7 +124,7 @@ def test_bins_of_one_rank_give_the_split_of_all_bins(has_missing, histogram, dat
             short[-1, :, lane] = histogram[-1, :, lane]
         else:
             np.add.at(short[:, :, lane], ranks[:, lane], histogram[:, :, lane])
-    options = {"has_missing": has_missing, "min_leaf": 1}
+    options = {"n_edges": edges_of(has_missing), "min_leaf": 1}
     whole = splitter.best_split(jnp.asarray(histogram), evaluate, **options)
     found = splitter.best_split(jnp.asarray(short), evaluate, ranks=jnp.asarray(ranks), **options)
     for a, b in zip(found, whole, strict=True):
@@ -152,7 +157,7 @@ def test_the_search_by_ranks_finds_the_edge_of_the_search_over_all_bins(missing)
         score = (right[..., 0, :] ** 2 + left[..., 0, :] ** 2).astype(jnp.float32)
         return score, right[..., 1, :], left[..., 1, :]
 
-    options = {"has_missing": missing, "min_leaf": 1}
+    options = {"n_edges": jnp.int32(n_bins - 1) if missing else None, "min_leaf": 1}
     with jax.disable_jit(False):
         of_bins = jax.jit(lambda table: best_split(table, evaluate, **options))(histogram)
         of_ranks = jax.jit(
@@ -200,12 +205,15 @@ def test_few_cuts_are_tried_one_after_another(has_missing, histogram, seed):
 
 @fewer(3)
 @given(st.integers(0, 2**32 - 1))
-def test_the_first_of_the_best_candidates_is_taken(seed):
+def test_the_first_of_the_best_candidates_in_use_is_taken(seed):
     rng = np.random.default_rng(seed)
     score = rng.integers(0, 3, (5, 3)).astype(np.float32)
     candidates = rng.permuted(np.tile(np.arange(7, dtype=np.int32), (5, 1)), axis=1)[:, :3]
     lanes = splitter.Split(score.ravel(), np.arange(15, dtype=np.int32), np.arange(15) % 2 == 0)
-    best, feature = splitter.choose_candidate(splitter.Split(*map(jnp.asarray, lanes)), candidates)
+    in_use = int(rng.integers(1, 4))
+    lanes = splitter.Split(*map(jnp.asarray, lanes))
+    best, feature = splitter.choose_candidate(lanes, candidates, jnp.int32(in_use))
+    score = score[:, :in_use]
     at = score.argmax(1)
     assert best.score.tolist() == score.max(1).tolist()
     assert best.edge.tolist() == (3 * np.arange(5) + at).tolist()

@@ -13,15 +13,12 @@ from lrrf_jax.trees.binning import (
     candidate_bins,
 )
 from lrrf_jax.trees.criterion import Statistic
-from lrrf_jax.trees.growth import Candidates, Drawn, GrowthConfig, Level, Samples
+from lrrf_jax.trees.growth import Candidates, Drawn, GrowthConfig, Level, Samples, Sizes
 from lrrf_jax.trees.histogram import Layout, block_of, sum_samples
 from lrrf_jax.trees.nodes import Plan, n_parts
 from lrrf_jax.trees.thresholds import choose_edges, edge_at_quantile, edge_at_share, part_lookup
 from lrrf_jax.trees.vector_criterion import Variance
 from tests.strategies import N_BINS, fewer, histograms
-from tests.trees.cases import (
-    sums_themselves,
-)
 from tests.trees.growing import N_SAMPLES, grow, ranking_table, samples_of_rankings
 
 N_FEATURES, N_SLOTS, N_DRAWN = 4, 5, 60
@@ -49,9 +46,9 @@ def plain_edge(bins, copies, thresholds, splitter, share, has_missing):
 def level_of(seed, splitter, n_cuts, has_missing):
     """Nodes of a level: many ties, a constant feature, and a node of one sample."""
     rng = np.random.default_rng(seed)
-    sizes = {"max_depth": 4, "n_candidates": 3, "n_features": N_FEATURES, "n_bins": N_BINS}
+    shape = {"max_depth": 4, "n_candidates": 3, "n_features": N_FEATURES, "n_bins": N_BINS}
     cuts = {"splitter": splitter, "n_cuts": n_cuts, "has_missing": has_missing}
-    config = GrowthConfig(Variance(2), sums_themselves, **sizes, **cuts)
+    config = GrowthConfig(Variance(2), **shape, **cuts)
     bins = rng.integers(0, N_BINS - has_missing, (N_DRAWN, N_FEATURES)).astype(np.int32)
     bins[:, 1] = rng.integers(3, 6, N_DRAWN)
     bins[:, 2] = 7
@@ -75,7 +72,8 @@ def level_of(seed, splitter, n_cuts, has_missing):
     bins[:, 0] = np.where(bins[:, 0] < N_BINS - 1, bins[:, 0] % 12, bins[:, 0])
     stat = rng.integers(-3, 4, (N_DRAWN, 2)).astype(np.int32)
     bins = bins.astype(np.uint8)
-    samples = Samples(bins, stat, stat, copies, np.int32(N_DRAWN), thresholds)
+    sizes = Sizes(*map(np.int32, (N_DRAWN, N_FEATURES, 3, N_BINS - 1, 1)))
+    samples = Samples(bins, stat, stat, copies, thresholds, sizes)
     samples, drawn, candidates = jax.device_put((samples, drawn, candidates))
     return Level(
         config=config,
@@ -140,7 +138,7 @@ def test_parts_sum_the_samples_between_two_thresholds_and_the_missing_ones():
     table = jnp.zeros(layout.size, jnp.int32)
     summed = [Statistic(None, jnp.asarray(weighted))]
     table = sum_samples(
-        table, layout, part_lookup(level, jnp.asarray(edges)), level.drawn.at, summed
+        table, layout, part_lookup(level, jnp.asarray(edges)), level.drawn.at, summed, None
     )
     sums = np.asarray(block_of(table, jnp.int32(0), layout))
     for slot in range(N_SLOTS):

@@ -1,16 +1,17 @@
 """From the rankings in a leaf to its integers, and from their sums over trees to a ranking."""
 
-import dataclasses
+import functools
 from collections.abc import Callable
 
 import jax.numpy as jnp
 import numpy as np
 
 from lrrf_jax._backend import by_platform
-from lrrf_jax._numerics import multiply_add, quotient
+from lrrf_jax._numerics import multiply_add
 from lrrf_jax._typing import Array, NDArray
 from lrrf_jax._xla import fusion_barrier
 from lrrf_jax.rankings.aggregation import copeland, kemeny, scores_in_order
+from lrrf_jax.rankings.on_host import ordering_of_scores, ranks_of_ordering
 from lrrf_jax.rankings.pairwise import pair_signs, preference_matrix
 from lrrf_jax.rankings.permutations import rank_scores
 from lrrf_jax.rankings.statistics import borda_votes
@@ -24,45 +25,34 @@ _LEAVES_AT_ONCE = 2**14
 _SHRINKAGE = 0.5  # observations of "no preference" that every pair of a leaf starts with
 
 
-@dataclasses.dataclass(frozen=True)
-class BordaRanks:
-    """Sums of votes -> positions by Borda's method, int32 (n_slots, n_labels)."""
-
-    def __call__(self, sums: Array) -> Array:
-        """Work out the values of all leaves."""
-        return rank_scores(sums)
+# int32 (n_slots, n_leaf_stats), sums of a leaf's samples -> int32 (n_slots, n_outputs); host side.
+LeafValue = Callable[[NDArray], NDArray]
 
 
-@dataclasses.dataclass(frozen=True)
-class MeanVotes:
-    """Sums of votes and of weights -> mean votes in fixed point, int32 (n_slots, n_labels)."""
-
-    vote_scale: int
-
-    def __call__(self, sums: Array) -> Array:
-        """Work out the values of all leaves."""
-        weight = jnp.maximum(sums[:, -1:], 1).astype(jnp.float32)
-        mean = quotient(sums[:, :-1].astype(jnp.float32), weight)
-        return jnp.round(mean * (VOTE_UNIT / self.vote_scale)).astype(jnp.int32)
+def borda_ranks(sums: NDArray) -> NDArray:
+    """Turn sums of votes into positions by Borda's method, int32 (n_slots, n_labels)."""
+    places = np.arange(1, sums.shape[1] + 1, dtype=np.int32)
+    return ranks_of_ordering(ordering_of_scores(sums), places)
 
 
-@dataclasses.dataclass(frozen=True)
-class MeanPreferences:
-    """Sums of signs and of observations -> mean preferences, int32 (n_slots, n_pairs).
+def mean_votes(sums: NDArray, vote_scale: int) -> NDArray:
+    """Turn sums of votes and of weights into mean votes in fixed point, (n_slots, n_labels)."""
+    one = np.float32(1)
+    mean = sums[:, :-1].astype(np.float32) * (one / np.maximum(sums[:, -1:], 1).astype(np.float32))
+    return np.rint(mean * np.float32(VOTE_UNIT / vote_scale)).astype(np.int32)
+
+
+def mean_preferences(sums: NDArray, n_pairs: int, weight_scale: float) -> NDArray:
+    """Turn sums of signs and of observations into mean preferences, int32 (n_slots, n_pairs).
 
     ``sum(sign) / (n_observed + 1/2)``: a pair that a leaf has seen once counts for less than
     one on which many rankings agree.
     """
-
-    n_pairs: int
-    weight_scale: float
-
-    def __call__(self, sums: Array) -> Array:
-        """Work out the values of all leaves."""
-        signs = sums[:, : self.n_pairs].astype(jnp.float32)
-        observed = sums[:, self.n_pairs :].astype(jnp.float32)
-        mean = quotient(signs, observed + _SHRINKAGE * self.weight_scale)
-        return jnp.round(mean * PAIR_UNIT).astype(jnp.int32)
+    signs, observed = np.split(sums.astype(np.float32), [n_pairs], axis=1)
+    seen = observed + np.float32(_SHRINKAGE * weight_scale)
+    # One number of observations for all pairs: by its inverse, as forests were always grown.
+    mean = signs * (np.float32(1) / seen) if seen.size < signs.size else signs / seen
+    return np.rint(mean * np.float32(PAIR_UNIT)).astype(np.int32)
 
 
 def leaf_statistics(
@@ -70,7 +60,7 @@ def leaf_statistics(
     aggregation: str,
     vote_scale: int,
     weight_scale: float,
-) -> tuple[NDArray, Callable[[Array], Array]]:
+) -> tuple[NDArray, LeafValue]:
     """Choose what leaves sum, int32 (n_rows, n_leaf_stats), and how sums become leaf values.
 
     Parameters
@@ -87,15 +77,17 @@ def leaf_statistics(
             vote_scale = 1
         votes = np.round(votes * vote_scale).astype(np.int32)
         if aggregation == "two-step":
-            return votes, BordaRanks()
-        return np.concatenate([votes, ones], axis=1), MeanVotes(vote_scale)
+            return votes, borda_ranks
+        sums = np.concatenate([votes, ones], axis=1)
+        return sums, functools.partial(mean_votes, vote_scale=vote_scale)
     signs = np.asarray(pair_signs(positions), np.int32)
     n_pairs = signs.shape[1]
     observed = np.abs(signs)
     informative = observed.any(1)
     if observed[informative].all():
         observed = ones  # of complete rankings the weight is the number of observations
-    return np.concatenate([signs, observed], axis=1), MeanPreferences(n_pairs, weight_scale)
+    of_sums = functools.partial(mean_preferences, n_pairs=n_pairs, weight_scale=weight_scale)
+    return np.concatenate([signs, observed], axis=1), of_sums
 
 
 def numbers_in_leaf(n_labels: int, aggregation: str) -> int:

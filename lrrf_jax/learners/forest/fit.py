@@ -87,14 +87,13 @@ def _grow(
         on_trees(finished.forest.n_trees)
     if first_tree < config.n_trees:
         share = mesh.memory_share(memory_budget)
-        blocks = grow_blocks(
-            key,
-            *growth_samples(table, config, share),
-            range(first_tree, config.n_trees),
-            memory_budget=memory_budget,
-        )
+        samples, growth, leaf_value = growth_samples(table, config, share)
+        trees = range(first_tree, config.n_trees)
+        blocks = grow_blocks(key, samples, growth, trees, memory_budget=memory_budget)
         try:
             for block in blocks:
+                values = leaf_value(np.asarray(block.forest.leaf_value))
+                block = block._replace(forest=block.forest._replace(leaf_value=values))
                 parts.append(block)
                 on_trees(block.forest.n_trees)
                 if saved:

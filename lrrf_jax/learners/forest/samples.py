@@ -1,41 +1,28 @@
 """From a training table to what trees sum: which statistic, which leaves, which bins."""
 
-from typing import Any
-
 import numpy as np
 
-from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError
-from lrrf_jax._xla import bucket_size
 from lrrf_jax.learners._table import TrainingTable
 from lrrf_jax.learners._weights import integer_weights, largest_scale
-from lrrf_jax.learners.forest.aggregation import SHRUNKEN, leaf_statistics
+from lrrf_jax.learners.forest.aggregation import SHRUNKEN, LeafValue, leaf_statistics
 from lrrf_jax.learners.forest.config import ForestConfig
 from lrrf_jax.learners.forest.targets import growth_statistic
 from lrrf_jax.trees.binning import bin_features, candidate_thresholds
-from lrrf_jax.trees.growth import GrowthConfig, Samples
+from lrrf_jax.trees.growth import GrowthConfig, Samples, Sizes
+from lrrf_jax.trees.padding import FEW_CANDIDATES, padded_rows
 
 _SUM_PAIRS = ("dispersion", "theta")  # criteria that sum the number of pairs of a ranking
 
 
 def growth_samples(
     table: TrainingTable, config: ForestConfig, histogram_bytes: int = 2**29
-) -> tuple[Samples, GrowthConfig]:
-    """Turn a training table into what the grower sums, and how."""
+) -> tuple[Samples, GrowthConfig, LeafValue]:
+    """Turn a training table into what the grower sums, how, and what becomes of sums in leaves."""
     n_samples, n_features = table.features.shape
-    n_rows = bucket_size(n_samples)
-    _require_numbered_cells(n_rows, max(n_features, config.n_labels))
-
-    def padded(array: NDArray, dtype: Any) -> NDArray:
-        out = np.zeros((n_rows, *array.shape[1:]), dtype)
-        out[:n_samples] = array
-        return out
-
+    _require_numbered_cells(n_samples, max(n_features, config.n_labels))
     thresholds = candidate_thresholds(table.features, config.max_thresholds)
-    # Padding rows weigh nothing; a complete ranking keeps them from looking like a partial one.
-    complete = np.arange(1, config.n_labels + 1, dtype=np.float32)
-    positions = np.tile(complete, (n_rows, 1))
-    positions[:n_samples] = table.positions
+    positions = table.positions
     if table.weight is None:
         weight, weight_scale = np.ones(n_samples, np.int32), 1.0
     else:
@@ -51,22 +38,24 @@ def growth_samples(
     )
     room = largest_scale(total_weight, config.n_labels + 1)
     leaf_stat, leaf_value = leaf_statistics(positions, config.aggregation, room, weight_scale)
-    bins = bin_features(padded(table.features, np.float32), thresholds)
+    n_edges = thresholds.shape[1]
+    n_stages = stat.shape[1] if stat.ndim > 1 else 1
+    sizes = n_samples, n_features, config.n_candidates, n_edges, n_stages
     samples = Samples(
-        bin_index=np.asarray(bins),
+        bin_index=bin_features(table.features, thresholds),
         stat=stat,
         leaf_stat=leaf_stat,
-        weight=padded(weight, np.int32),
-        n_samples=np.int32(n_samples),
+        weight=weight.astype(np.int32),
         thresholds=thresholds,
+        sizes=Sizes(*map(np.int32, sizes)),
     )
     growth = GrowthConfig(
         criterion=criterion,
-        leaf_value=leaf_value,
         max_depth=config.max_depth,
         n_candidates=config.n_candidates,
         n_features=n_features,
-        n_bins=thresholds.shape[1] + 1,
+        n_bins=n_edges + 1,
+        every_feature=config.n_candidates == n_features > FEW_CANDIDATES,
         has_missing=bool(np.isnan(table.features).any()),
         splitter=config.splitter,
         n_cuts=config.n_cuts,
@@ -76,14 +65,15 @@ def growth_samples(
         short_sums=table.weight is None and criterion.fits_16_bits(stat, n_samples),
         histogram_bytes=histogram_bytes,
     )
-    return samples, growth
+    return samples, growth, leaf_value
 
 
-def _require_numbered_cells(n_rows: int, n_columns: int) -> None:
+def _require_numbered_cells(n_samples: int, n_columns: int) -> None:
     """Growth numbers the cells of a table with 32 bits."""
+    n_rows = padded_rows(n_samples)
     if n_rows * n_columns >= 2**31:
         raise InputError(
             f"X and y must have fewer than 2**31 cells each; {n_rows} rows (after rounding up) x "
             f"{n_columns} columns are {n_rows * n_columns}. Train on a sample of the rows, of at "
-            f"most {2**31 // n_columns * 15 // 16}."
+            f"most {2**31 // n_columns * 3 // 4}."
         )

@@ -48,9 +48,8 @@ def growth_statistic(
 
 def _top_labels(positions, config, total_weight, weighted) -> tuple[NDArray, Criterion]:
     n_labels = config.n_labels
-    n_stages = n_labels if config.purity == "ranking" else 1
     # Of complete rankings the last place follows from the others.
-    n_stages = min(n_stages, max(1, n_labels - 1))
+    n_stages = max(2, n_labels - 1) if config.purity == "ranking" else 1
     stat = np.asarray(label_at_position(positions))[:, :n_stages]
     # Samples without a class carry no weight, so counts are sums of weights only where every
     # one has a class.

@@ -23,7 +23,7 @@ from lrrf_jax.learners._table import TrainingTable
 from lrrf_jax.learners.batching import map_rows, map_tiles
 from lrrf_jax.learners.forest.aggregation import ranks_of_sums
 from lrrf_jax.learners.forest.warm_start import LastFit
-from lrrf_jax.trees.draws import keys_of_trees, row_counts
+from lrrf_jax.trees.draws import count_rows, keys_of_trees
 from lrrf_jax.trees.forest import Forest
 
 _QUERIES_PER_CALL = 64
@@ -77,7 +77,7 @@ def _all_counts(
 ) -> Array:  # int32 (n_trees, n_rows)
     chex.assert_shape([key, n_samples], [(None, 2), ()])
     chex.assert_type([key, n_samples], [jnp.uint32, jnp.int32])
-    return lax.map(lambda tree: row_counts(tree[None], n_samples, n_rows, bootstrap)[0], key)
+    return lax.map(lambda tree: count_rows(tree[None], n_samples, n_rows, bootstrap).copies, key)
 
 
 def bootstrap_table(
