@@ -100,7 +100,7 @@ QUICK = Plan(
     rounds=5,
     cell_seconds=3.0,
     longest_seconds=5.0,
-    left_out=("lrrf_jax, default", "LightGBM rf, multiclass"),
+    left_out=("lrrf_jax, default",),
     peers_on_all_threads=True,
 )
 

@@ -23,7 +23,7 @@ OURS_DEFAULT, OURS_PAIRWISE = "lrrf_jax, default", "lrrf_jax, pairwise"
 OURS_SCORES = "lrrf_jax, predict_scores"
 OURS_KEMENY, OURS_COPELAND = "lrrf_jax, kemeny", "lrrf_jax, copeland"
 SCIKIT_LEARN, ONNX, TREELITE = "scikit-learn", "ONNX Runtime", "treelite GTIL"
-LIGHTGBM, LIGHTGBM_MULTICLASS = "LightGBM rf, binary", "LightGBM rf, multiclass"
+LIGHTGBM = "LightGBM rf, binary"
 C_REFERENCE, C_AVX2 = "bit-slice in C", "bit-slice in C, AVX2"
 OF_FEW_ROWS = (OURS, OURS_SCORES, OURS_KEMENY, OURS_COPELAND)
 # Learners that fit small tables: name -> the table of learners' name, and parameters.
@@ -59,7 +59,6 @@ NOTES = {
         "depth and number of candidate features",
         LIGHTGBM: 'boosting="rf" on "label 1 is preferred to label 2": one tree per round, '
         "63 bins, binning included",
-        LIGHTGBM_MULTICLASS: 'boosting="rf" on the top label: one tree a class and round',
     },
     "small": {
         SCIKIT_LEARN: "RandomForestRegressor on the positions of all labels, 100 trees, sqrt(d) "
@@ -154,7 +153,7 @@ def predict_engines(
         )
 
     def lightgbm() -> None:
-        booster = _lightgbm(plan, *training, threads[-1], multiclass=False)()
+        booster = _lightgbm(plan, *training, threads[-1])()
         add(
             LIGHTGBM,
             lambda n: lambda: booster.predict(features, raw_score=True, num_threads=n),
@@ -196,13 +195,13 @@ def _onnx_session(runtime: Any, model: bytes, n_threads: int) -> Any:
 
 
 def _lightgbm(
-    plan: Plan, features: NDArray, positions: NDArray, n_threads: int, *, multiclass: bool
+    plan: Plan, features: NDArray, positions: NDArray, n_threads: int
 ) -> Callable[[], Any]:
     lightgbm = _import("lightgbm")
-    n_features, n_labels = features.shape[1], positions.shape[1]
+    n_features = features.shape[1]
     settings = {
         "boosting": "rf",
-        "objective": "multiclass" if multiclass else "binary",
+        "objective": "binary",
         "num_leaves": 2**plan.max_depth,
         "max_depth": plan.max_depth,
         "max_bin": 63,
@@ -215,11 +214,7 @@ def _lightgbm(
         "seed": 0,
         "verbosity": -1,
     }
-    if multiclass:
-        settings["num_class"] = n_labels
-        target = positions.argmin(1)
-    else:
-        target = (positions[:, 0] < positions[:, 1]).astype(np.float32)
+    target = (positions[:, 0] < positions[:, 1]).astype(np.float32)
 
     def fit() -> Any:
         table = lightgbm.Dataset(features, target, params=settings)
@@ -273,16 +268,12 @@ def fit_engines(
         )
         return lambda: classifier.fit(features, top_label)
 
-    def lightgbm(multiclass: bool) -> Callable[[int], Callable[[], Any]]:
-        return lambda n: _lightgbm(plan, features, positions, n, multiclass=multiclass)
-
     add(OURS, ours(purity="top-label"), threads, compiles=True)
     add(OURS_DEFAULT, ours(), threads[:1], compiles=True)
     if pairwise:
         add(OURS_PAIRWISE, ours(criterion="pairwise"), threads[:1], compiles=True)
     add(SCIKIT_LEARN, scikit_learn)
-    add(LIGHTGBM, lightgbm(multiclass=False))
-    add(LIGHTGBM_MULTICLASS, lightgbm(multiclass=True))
+    add(LIGHTGBM, lambda n: _lightgbm(plan, features, positions, n))
     return peers
 
 

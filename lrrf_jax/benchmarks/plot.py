@@ -13,7 +13,6 @@ _COLOURS = {
     names.ONNX: "#e69f00",
     names.TREELITE: "#009e73",
     names.LIGHTGBM: "#7b3294",
-    names.LIGHTGBM_MULTICLASS: "#c2a5cf",
     names.C_REFERENCE: "#555555",
     names.C_AVX2: "#999999",
     names.OURS_PAIRWISE: "#8b4513",

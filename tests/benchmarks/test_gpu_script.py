@@ -26,7 +26,6 @@ TINY = Plan(
     max_bins=15,
     rounds=2,
     cell_seconds=0.5,
-    left_out=("LightGBM rf, multiclass",),
 )
 FORMS = ("gathered", "pallas", "predict_on_device")
 KERNEL = {

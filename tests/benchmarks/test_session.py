@@ -27,7 +27,7 @@ TINY = Plan(
     rounds=2,
     cell_seconds=0.5,
     small=(),
-    left_out=("lrrf_jax, default", "LightGBM rf, multiclass"),
+    left_out=("lrrf_jax, default",),
     peers_on_all_threads=True,
 )
 OURS = (engines.OURS, engines.OURS_DEFAULT, engines.OURS_PAIRWISE, *engines.SMALL_FITS)
@@ -73,7 +73,7 @@ def test_real_and_small_tables_are_fitted_and_taken_up_again(tmp_path, monkeypat
         data=str(tmp_path),
         real=("toy",),
         small=((20, Shape(4, 3)),),
-        left_out=(*OURS, engines.LIGHTGBM, engines.LIGHTGBM_MULTICLASS),  # no compiling
+        left_out=(*OURS, engines.LIGHTGBM),  # no compiling
         peers_on_all_threads=False,
     )
     real, _ = session.cells_of(plan, ["real", "small"])
