@@ -122,7 +122,8 @@ def estimated_minutes(plan: Plan, parts: list[str]) -> float:
     """Guess from what cells of about a size took on two cores, compilation included."""
     seconds = 0.0
     for cell in cells_of(plan, [part for part in parts if part in KINDS]):
-        fixed, run_time = (5, 30) if cell.kind == "predict" else (10, 100)
+        fixed = {"predict": 5, "fit": 10, "real": 15, "small": 40}[cell.kind]
+        run_time = 30 if cell.kind == "predict" else 100
         seconds += fixed + min(1.0, cell.rows / 10_000) * plan.cell_seconds
         seconds += min(1.0, cell.rows / 500_000) * run_time
     if "apart" in parts:

@@ -182,7 +182,7 @@ def _programs(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
         if not judged["held"] and entry.get("second_start_compile_s") is not None:
             judged["held"] = entry["second_start_compile_s"] <= 2.0
             judged["note"] = (
-                "through the cache that the command line keeps by default: "
+                "through the programs that are kept by default: "
                 f"{entry['second_start_compile_s']:.2f} s at the second start"
             )
         yield judged
