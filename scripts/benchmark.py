@@ -1,12 +1,13 @@
 """Time fit and predict beside other libraries in interleaved runs of one process; write JSON.
 
-    python scripts/benchmark.py                          # everything, some 15 minutes
+    python scripts/benchmark.py --data FOLDER            # everything, some 15 minutes
     python scripts/benchmark.py --only predict --shapes d16m10 --rows 10000 --output /tmp/b.json
     python scripts/benchmark.py --resume                 # go on where the last run was stopped
     python scripts/benchmark.py --plot benchmarks/benchmark.png  # table and plot, no runs
 
-Ratios within one run are what counts, on a machine that others use too. Peers that are not
-installed (pip install '.[benchmark]') are left out, and said to be.
+FOLDER holds the KEBI sets as NAME.csv.gz, with columns A1..Ad and L1..Lm (positions). Ratios within
+one run are what counts, on a machine that others use too. Peers that are not installed (pip install
+'.[benchmark]') are left out, and said to be; so are real sets without FOLDER.
 """
 
 import argparse
@@ -21,7 +22,10 @@ from lrrf_jax.benchmarks.apart import measure_apart
 from lrrf_jax.benchmarks.session import KINDS, cells_of, load_warning
 
 PARTS = (*KINDS, "apart")
-PARTS_HELP = "apart: memory, cold starts and program counts, each in a process of its own"
+PARTS_HELP = (
+    "predict, fit: synthetic tables; real: fits of KEBI sets; small: fits of small tables by "
+    "several learners; apart: memory, cold starts and program counts, each in a process of its own"
+)
 FEWEST_ROWS_TO_FIT = 100  # LightGBM refuses a bootstrap of nothing
 C_SOURCE = pathlib.Path(__file__).with_name("bitslice_reference.c")
 
@@ -41,6 +45,8 @@ def plan_of(options: argparse.Namespace) -> Plan:
     for name in ("rounds", "cell_seconds", "longest_seconds"):
         if (value := getattr(options, name)) is not None:
             changes[name] = value
+    if options.data is not None:
+        changes["data"] = str(options.data)
     if options.without:
         changes["left_out"] = plan.left_out + tuple(options.without)
     return dataclasses.replace(plan, **changes)
@@ -52,6 +58,7 @@ def main() -> None:
     )
     parser.add_argument("--output", type=pathlib.Path, default="benchmarks/benchmark.json")
     parser.add_argument("--only", choices=PARTS, nargs="+", default=PARTS, help=PARTS_HELP)
+    parser.add_argument("--data", type=pathlib.Path, metavar="FOLDER", help="of the KEBI sets")
     parser.add_argument("--shapes", nargs="+", metavar="dDmM", help="default: d16m10 d9m5 d70m4")
     parser.add_argument("--rows", type=int, nargs="+", help="default: 1 to a million; fits: 100 up")
     parser.add_argument("--rounds", type=int, help=f"at most; default {FULL.rounds}")
@@ -75,6 +82,8 @@ def main() -> None:
         say(warning)
     minutes = estimated_minutes(plan, options.only)
     say(f"{len(cells_of(plan, kinds))} cells; about {minutes:.0f} minutes on two idle cores")
+    if "real" in kinds and plan.data is None:
+        say("Real sets are left out: no --data FOLDER.")
 
     def keep(document: dict, part: str) -> None:
         options.output.parent.mkdir(exist_ok=True)
@@ -113,7 +122,8 @@ def estimated_minutes(plan: Plan, parts: list[str]) -> float:
     """Guess from what cells of about a size took on two cores, compilation included."""
     seconds = 0.0
     for cell in cells_of(plan, [part for part in parts if part in KINDS]):
-        fixed, run_time = (5, 40) if cell.kind == "predict" else (15, 50)
+        fixed = {"predict": 5, "fit": 10, "real": 15, "small": 40}[cell.kind]
+        run_time = 30 if cell.kind == "predict" else 100
         seconds += fixed + min(1.0, cell.rows / 10_000) * plan.cell_seconds
         seconds += min(1.0, cell.rows / 500_000) * run_time
     if "apart" in parts:

@@ -58,7 +58,7 @@ def measure_accelerator(plan: Plan) -> dict[str, Any]:
 
 
 def measure_shape(shape: Shape, plan: Plan, limits: Limits) -> dict[str, Any]:
-    ranker = prediction_forest(shape, plan, synthetic(shape, plan.training_rows, seed=0))
+    ranker = prediction_forest(plan, synthetic(shape, plan.training_rows, seed=0))
     features, _ = synthetic(shape, max(plan.predict_rows), seed=1)
     whole = clocks.median_seconds(functools.partial(ranker.predict, features))
     kernels = measure_kernels(ranker, features, limits)

@@ -20,7 +20,11 @@
 #endif
 #define BYTES (TILE / 8)         /* of one plane */
 #define WORDS (TILE / 32)
+#ifdef __AVX512F__              /* wider vectors than the processor has are taken apart badly */
 #define LANES 16
+#else
+#define LANES 8
+#endif
 #define COLUMN (TILE + LANES)    /* of features; a power of two would crowd few cache sets */
 #define GROUP 4                  /* trees whose leaves are added in one pass */
 #define MOST_LABELS 32
@@ -29,7 +33,7 @@ typedef uint32_t words __attribute__((vector_size(4 * LANES)));
 typedef float floats __attribute__((vector_size(4 * LANES)));
 typedef uint8_t bytes __attribute__((vector_size(4 * LANES), aligned(1), may_alias));
 typedef uint16_t eight __attribute__((vector_size(16), may_alias));
-typedef uint16_t many __attribute__((vector_size(64), may_alias));
+typedef uint16_t many __attribute__((vector_size(4 * LANES), may_alias));
 
 #define BLOCKS (WORDS / LANES)   /* vectors in a plane */
 
@@ -113,7 +117,7 @@ static void rank(const uint16_t *sums, int width, int n, int m, int32_t *ranks)
     for (int row = 0; row < TILE; row++)
         for (int j = 0; j < m; j++)
             by_label[j][row] = sums[(size_t)row * width + j];
-    for (int row = 0; row < TILE; row += 32) {
+    for (int row = 0; row < TILE; row += 2 * LANES) {
         many rank_of[MOST_LABELS];
         for (int j = 0; j < m; j++)
             rank_of[j] = (many){0} + 1;

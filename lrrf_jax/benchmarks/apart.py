@@ -26,6 +26,14 @@ from lrrf_jax.benchmarks.timing import CompilationCounter, n_cores, on_cores
 _MIXED_CALLS = 1000
 _MOST_MIXED_ROWS = 100_000
 _MIB = 2**20
+_TABLES = ("predict", "fit")  # kinds of cells whose memory is measured, and engines
+_WEIGHED = (
+    engines.OURS,
+    engines.SCIKIT_LEARN,
+    engines.ONNX,
+    engines.TREELITE,
+    engines.LIGHTGBM,
+)
 # With the compilation cache in a directory of the caller's.
 
 
@@ -61,22 +69,16 @@ def measure_apart(
 def _memory_tasks(plan: Plan, document: dict[str, Any]) -> list[tuple[str, int, str]]:
     tasks = {}
     for cell in sorted(document["cells"], key=lambda cell: cell["rows"]):
-        if cell["shape"] == plan.shapes[0].name:
+        if cell["shape"] == plan.shapes[0].name and cell["kind"] in _TABLES:
             for entry in cell["engines"]:
                 tasks[cell["kind"], entry["engine"]] = cell["rows"]
-    left_out = (
-        engines.C_REFERENCE,
-        engines.GATHER,
-        engines.OURS_DEFAULT,
-        engines.LIGHTGBM_MULTICLASS,
-    )
-    return [(kind, rows, name) for (kind, name), rows in tasks.items() if name not in left_out]
+    return [(kind, rows, name) for (kind, name), rows in tasks.items() if name in _WEIGHED]
 
 
 def _grown_forest(shape: Shape, plan: Plan, folder: str) -> str:
     """Grow a forest for the tasks that only predict; returns the path of its pickle."""
     path = os.path.join(folder, f"{shape.name}.pickle")
-    ranker = engines.prediction_forest(shape, plan, synthetic(shape, plan.training_rows, 0))
+    ranker = engines.prediction_forest(plan, synthetic(shape, plan.training_rows, 0))
     pathlib.Path(path).write_bytes(pickle.dumps(ranker))
     return path
 
@@ -163,7 +165,7 @@ def _memory(shape: Shape, plan: Plan, request: dict[str, Any]) -> dict[str, Any]
         ranker = pickle.loads(pathlib.Path(request["forest"]).read_bytes())
         training = synthetic(shape, plan.training_rows, seed=0)
         features, _ = synthetic(shape, request["rows"], seed=1)
-        peers, _ = engines.predict_engines(ranker, features, training, plan, (n_cores(),))
+        peers, _ = engines.predict_engines(lambda _: ranker, features, training, plan, (n_cores(),))
     else:
         features, positions = synthetic(shape, request["rows"], seed=0)
         peers = engines.fit_engines(features, positions, plan, (n_cores(),))

@@ -14,6 +14,7 @@ from lrrf_jax._typing import NDArray
 from lrrf_jax.trees.forest import Forest, with_depth
 
 FLAGS = ("-O3", "-march=native", "-shared", "-fPIC")
+NO_AVX512 = "-mno-avx512f"
 _DEPTH, _GROUP = 8, 4  # as the C source says
 
 
@@ -21,8 +22,16 @@ class NotAvailable(Exception):
     """A peer cannot be run here; the message says why."""
 
 
-def compile_source(source: pathlib.Path) -> ctypes.CDLL:
-    """Compile the C file and load it.
+def has_avx512() -> bool:
+    """Whether the processor has vectors of 512 bits; told on Linux only."""
+    try:
+        return "avx512bw" in pathlib.Path("/proc/cpuinfo").read_text()
+    except OSError:
+        return False
+
+
+def compile_source(source: pathlib.Path, *flags: str) -> ctypes.CDLL:
+    """Compile the C file, with more flags than `FLAGS` if need be, and load it.
 
     Raises
     ------
@@ -37,7 +46,7 @@ def compile_source(source: pathlib.Path) -> ctypes.CDLL:
     with tempfile.TemporaryDirectory() as folder:
         library = os.path.join(folder, "reference.so")
         done = subprocess.run(
-            [compiler, *FLAGS, str(source), "-o", library],
+            [compiler, *FLAGS, *flags, str(source), "-o", library],
             capture_output=True,
             text=True,
             check=False,

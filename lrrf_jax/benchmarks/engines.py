@@ -8,27 +8,32 @@ import pathlib
 from collections.abc import Callable
 from typing import Any
 
-import jax
 import numpy as np
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
-from lrrf_jax._typing import Array, NDArray
-from lrrf_jax._xla import COMPILER_OPTIONS
+from lrrf_jax._typing import NDArray
 from lrrf_jax.benchmarks import c_reference, equal_forest
 from lrrf_jax.benchmarks.c_reference import NotAvailable
-from lrrf_jax.benchmarks.cases import Plan, Shape
+from lrrf_jax.benchmarks.cases import Plan
 from lrrf_jax.benchmarks.timing import Engine
-from lrrf_jax.inference.traversal import find_leaves, forest_tests, sum_leaves
-from lrrf_jax.learners import RandomForestLabelRanker
-from lrrf_jax.learners.batching import map_rows, map_tiles
-from lrrf_jax.rankings.permutations import rank_scores
-from lrrf_jax.trees.forest import Forest
+from lrrf_jax.learners import LEARNERS, RandomForestLabelRanker
 
 OURS = "lrrf_jax"
-OURS_DEFAULT = "lrrf_jax, default"
+OURS_DEFAULT, OURS_PAIRWISE = "lrrf_jax, default", "lrrf_jax, pairwise"
+OURS_SCORES = "lrrf_jax, predict_scores"
+OURS_KEMENY, OURS_COPELAND = "lrrf_jax, kemeny", "lrrf_jax, copeland"
 SCIKIT_LEARN, ONNX, TREELITE = "scikit-learn", "ONNX Runtime", "treelite GTIL"
-LIGHTGBM, LIGHTGBM_MULTICLASS = "LightGBM rf, binary", "LightGBM rf, multiclass"
-GATHER, C_REFERENCE = "gather traversal", "bit-slice in C"
+LIGHTGBM = "LightGBM rf, binary"
+C_REFERENCE, C_AVX2 = "bit-slice in C", "bit-slice in C, AVX2"
+OF_FEW_ROWS = (OURS, OURS_SCORES, OURS_KEMENY, OURS_COPELAND)
+# Learners that fit small tables: name -> the table of learners' name, and parameters.
+SMALL_FITS: dict[str, tuple[str, dict[str, Any]]] = {
+    "lr-rf": ("lr-rf", {}),
+    **{f"lr-rf, {c}": ("lr-rf", {"criterion": c}) for c in ("rac", "pairwise", "positions")},
+    **{name: (name, {}) for name in ("pw-rf", "lw-rf", "lrt-bag")},
+}
+AGGREGATIONS = ("auto", "kemeny", "copeland")
+_FEW_ROWS = 8  # up to which scores and other aggregations are measured, too
 
 NOTES = {
     "predict": {
@@ -38,22 +43,30 @@ NOTES = {
         ONNX: "the same trees as a TreeEnsembleRegressor (BRANCH_GTE, SUM); sums out, no ranking",
         TREELITE: "the same trees through the model builder; sums out, no ranking",
         LIGHTGBM: "predict of its own forest (raw scores): one number per row, for orientation",
-        GATHER: "the plain walk of lrrf_jax.inference.traversal, one gather a level, same batches",
+        OURS_SCORES: "predict_scores of the same forest",
+        OURS_KEMENY: 'predict of a forest with aggregation="kemeny"',
+        OURS_COPELAND: 'predict of a forest with aggregation="copeland"',
         C_REFERENCE: "scripts/bitslice_reference.c, the same trees, ranks out, cc "
         + " ".join(c_reference.FLAGS),
+        C_AVX2: f"the same without vectors of 512 bits: {c_reference.NO_AVX512}",
     },
     "fit": {
         OURS: 'purity="top-label", entropy of the top label as the peers do it; leaves are '
         "rankings all the same; quantiles, bootstrap and binning included",
-        OURS_DEFAULT: "default settings, which go on with the next place in pure nodes; on all "
-        "threads only",
+        OURS_DEFAULT: "default settings, which go on with the next place in pure nodes",
+        OURS_PAIRWISE: 'criterion="pairwise", of real tables only',
         SCIKIT_LEARN: "RandomForestClassifier on the top label, entropy, exact splits, the same "
         "depth and number of candidate features",
         LIGHTGBM: 'boosting="rf" on "label 1 is preferred to label 2": one tree per round, '
         "63 bins, binning included",
-        LIGHTGBM_MULTICLASS: 'boosting="rf" on the top label: one tree a class and round',
+    },
+    "small": {
+        SCIKIT_LEARN: "RandomForestRegressor on the positions of all labels, 100 trees, sqrt(d) "
+        "candidate features, no limit of depth",
+        **{name: "default settings" for name in SMALL_FITS},
     },
 }
+NOTES["real"] = NOTES["fit"]
 
 
 @dataclasses.dataclass
@@ -83,26 +96,38 @@ def _import(module: str) -> Any:
 
 
 def predict_engines(
-    ranker: Any,
+    forest_of: Callable[[str], Any],
     features: NDArray,
     training: tuple[NDArray, NDArray],
     plan: Plan,
     threads: tuple[int, ...],
     c_source: pathlib.Path | None = None,
 ) -> tuple[Peers, dict[str, Callable[[NDArray], NDArray]]]:
-    """Build what predicts ``features``; also functions from rows to ranks of equal forests."""
-    peers, ranks = Peers(plan.left_out), {}
+    """Build what predicts ``features``; also functions from rows to ranks of equal forests.
+
+    ``forest_of`` returns the fitted forest of an aggregation.
+    """
+    peers, ranks, ranker = Peers(plan.left_out), {}, forest_of("auto")
     n_features, forest = features.shape[1], ranker.forest_
     trees = functools.cache(lambda: equal_forest.compact_trees(forest))
+    of_peers = threads if plan.peers_on_all_threads else threads[:1]
 
-    def add(name: str, run_on: Callable[[int], Callable[[], Any]], **more: Any) -> None:
-        peers.engines.extend(Engine(name, n, run_on(n), **more) for n in threads)
+    def add(name: str, run_on: Callable[[int], Callable[[], Any]]) -> None:
+        peers.engines.extend(Engine(name, n, run_on(n)) for n in of_peers)
 
     def ours() -> None:
-        add(OURS, lambda n: lambda: ranker.predict(features), compiles=True)
+        # Called now and then, NumPy does what compiling would not pay for; this is called often.
+        prepare = functools.partial(ranker.compile, [len(features)])
+        run = functools.partial(ranker.predict, features)
+        peers.engines.extend(Engine(OURS, n, run, True, prepare) for n in threads)
+
+    def of_few_rows(name: str, method: str, aggregation: str) -> None:
+        if len(features) <= _FEW_ROWS:
+            run = functools.partial(getattr(forest_of(aggregation), method), features)
+            peers.engines.append(Engine(name, 1, run, compiles=True))
 
     def scikit_learn() -> None:
-        models = {n: equal_forest.to_scikit_learn(trees(), n_features, n) for n in threads}
+        models = {n: equal_forest.to_scikit_learn(trees(), n_features, n) for n in of_peers}
         add(SCIKIT_LEARN, lambda n: lambda: models[n].predict(features))
         model = models[threads[0]]
         ranks[SCIKIT_LEARN] = lambda rows: equal_forest.ranks_of_sums(
@@ -113,7 +138,7 @@ def predict_engines(
         _import("onnx")
         runtime = _import("onnxruntime")
         model = equal_forest.to_onnx(trees(), n_features)
-        sessions = {n: _onnx_session(runtime, model, n) for n in threads}
+        sessions = {n: _onnx_session(runtime, model, n) for n in of_peers}
         add(ONNX, lambda n: lambda: sessions[n].run(None, {"features": features}))
         ranks[ONNX] = lambda rows: equal_forest.ranks_of_sums(
             sessions[threads[0]].run(None, {"features": rows})[0]
@@ -128,44 +153,36 @@ def predict_engines(
         )
 
     def lightgbm() -> None:
-        booster = _lightgbm(plan, *training, threads[-1], multiclass=False)()
+        booster = _lightgbm(plan, *training, threads[-1])()
         add(
             LIGHTGBM,
             lambda n: lambda: booster.predict(features, raw_score=True, num_threads=n),
         )
 
-    def gather() -> None:
-        rank = _gather_ranker(forest)
-        add(GATHER, lambda n: lambda: rank(features), compiles=True)
-        ranks[GATHER] = rank
-
-    def in_c() -> None:
+    def in_c(name: str, *flags: str) -> None:
         if c_source is None:
             raise NotAvailable("its source comes with the repository only")
-        rank = c_reference.c_ranker(c_reference.compile_source(c_source), forest)
-        peers.engines.append(Engine(C_REFERENCE, 1, lambda: rank(features)))
-        ranks[C_REFERENCE] = rank
+        if flags and not c_reference.has_avx512():
+            raise NotAvailable(f"is {C_REFERENCE!r}: no vectors of 512 bits here")
+        rank = c_reference.c_ranker(c_reference.compile_source(c_source, *flags), forest)
+        peers.engines.append(Engine(name, 1, lambda: rank(features)))
+        ranks[name] = rank
 
-    builders = {OURS: ours, SCIKIT_LEARN: scikit_learn, ONNX: onnx, TREELITE: treelite}
-    builders |= {LIGHTGBM: lightgbm, GATHER: gather, C_REFERENCE: in_c}
+    builders: dict[str, Callable[[], None]] = {
+        OURS: ours,
+        OURS_SCORES: lambda: of_few_rows(OURS_SCORES, "predict_scores", "auto"),
+        OURS_KEMENY: lambda: of_few_rows(OURS_KEMENY, "predict", "kemeny"),
+        OURS_COPELAND: lambda: of_few_rows(OURS_COPELAND, "predict", "copeland"),
+        SCIKIT_LEARN: scikit_learn,
+        ONNX: onnx,
+        TREELITE: treelite,
+        LIGHTGBM: lightgbm,
+        C_REFERENCE: lambda: in_c(C_REFERENCE),
+        C_AVX2: lambda: in_c(C_AVX2, c_reference.NO_AVX512),
+    }
     for name, build in builders.items():
         peers.build(name, build)
     return peers, ranks
-
-
-def _gather_ranker(forest: Forest) -> Callable[[NDArray], NDArray]:
-    """Rank rows by walking every tree, two-step aggregation."""
-    arrays = jax.device_put((forest_tests(forest), forest.leaf_slot, forest.leaf_value))
-
-    @functools.partial(jax.jit, compiler_options=COMPILER_OPTIONS)
-    def rank(tests: Any, leaf_slot: Array, leaf_value: Array, rows: Array) -> Array:
-        def rank_tile(tile: Array) -> Array:
-            leaves = find_leaves(tests, tile, forest.depth)
-            return rank_scores(-sum_leaves(leaf_slot, leaf_value, leaves))
-
-        return map_tiles(rank_tile, rows)
-
-    return lambda rows: map_rows(lambda block: rank(*arrays, block), rows)
 
 
 def _onnx_session(runtime: Any, model: bytes, n_threads: int) -> Any:
@@ -178,13 +195,13 @@ def _onnx_session(runtime: Any, model: bytes, n_threads: int) -> Any:
 
 
 def _lightgbm(
-    plan: Plan, features: NDArray, positions: NDArray, n_threads: int, *, multiclass: bool
+    plan: Plan, features: NDArray, positions: NDArray, n_threads: int
 ) -> Callable[[], Any]:
     lightgbm = _import("lightgbm")
-    n_features, n_labels = features.shape[1], positions.shape[1]
+    n_features = features.shape[1]
     settings = {
         "boosting": "rf",
-        "objective": "multiclass" if multiclass else "binary",
+        "objective": "binary",
         "num_leaves": 2**plan.max_depth,
         "max_depth": plan.max_depth,
         "max_bin": 63,
@@ -197,11 +214,7 @@ def _lightgbm(
         "seed": 0,
         "verbosity": -1,
     }
-    if multiclass:
-        settings["num_class"] = n_labels
-        target = positions.argmin(1)
-    else:
-        target = (positions[:, 0] < positions[:, 1]).astype(np.float32)
+    target = (positions[:, 0] < positions[:, 1]).astype(np.float32)
 
     def fit() -> Any:
         table = lightgbm.Dataset(features, target, params=settings)
@@ -216,10 +229,16 @@ def _n_candidates(n_features: int) -> int:
 
 
 def fit_engines(
-    features: NDArray, positions: NDArray, plan: Plan, threads: tuple[int, ...]
+    features: NDArray,
+    positions: NDArray,
+    plan: Plan,
+    threads: tuple[int, ...],
+    *,
+    pairwise: bool = False,
 ) -> Peers:
-    """Build what grows a forest on a table."""
+    """Build what grows a forest on a table; ``pairwise``: with that criterion, too."""
     peers = Peers(plan.left_out)
+    of_peers = threads if plan.peers_on_all_threads else threads[:1]
     forest: dict[str, Any] = {
         "n_estimators": plan.n_trees,
         "max_depth": plan.max_depth,
@@ -230,7 +249,7 @@ def fit_engines(
     def add(
         name: str,
         run_on: Callable[[int], Callable[[], Any]],
-        on: tuple[int, ...] = threads,
+        on: tuple[int, ...] = of_peers,
         **more: Any,
     ) -> None:
         def build() -> None:
@@ -249,20 +268,38 @@ def fit_engines(
         )
         return lambda: classifier.fit(features, top_label)
 
-    def lightgbm(multiclass: bool) -> Callable[[int], Callable[[], Any]]:
-        return lambda n: _lightgbm(plan, features, positions, n, multiclass=multiclass)
-
-    add(OURS, ours(purity="top-label"), compiles=True)
-    add(OURS_DEFAULT, ours(), threads[-1:], compiles=True)
+    add(OURS, ours(purity="top-label"), threads, compiles=True)
+    add(OURS_DEFAULT, ours(), threads[:1], compiles=True)
+    if pairwise:
+        add(OURS_PAIRWISE, ours(criterion="pairwise"), threads[:1], compiles=True)
     add(SCIKIT_LEARN, scikit_learn)
-    add(LIGHTGBM, lightgbm(multiclass=False))
-    add(LIGHTGBM_MULTICLASS, lightgbm(multiclass=True))
+    add(LIGHTGBM, lambda n: _lightgbm(plan, features, positions, n))
     return peers
 
 
-def prediction_forest(shape: Shape, plan: Plan, training: tuple[NDArray, NDArray]) -> Any:
+def small_engines(features: NDArray, positions: NDArray, plan: Plan) -> Peers:
+    """Build the learners that are fitted to small tables, on one thread."""
+    peers = Peers(plan.left_out)
+    forest = RandomForestRegressor(100, max_features="sqrt", random_state=0)
+
+    def add(name: str, run: Callable[[], Any], **more: Any) -> None:
+        peers.build(name, lambda: peers.engines.append(Engine(name, 1, run, **more)))
+
+    add(SCIKIT_LEARN, lambda: forest.fit(features, positions))
+    for name, (learner, settings) in SMALL_FITS.items():
+        ranker = LEARNERS[learner](**{"random_state": 0, **settings})
+        add(name, functools.partial(ranker.fit, features, positions), compiles=True)
+    return peers
+
+
+def prediction_forest(
+    plan: Plan, training: tuple[NDArray, NDArray], aggregation: str = "auto"
+) -> Any:
     """Grow the forest of the prediction cases."""
-    ranker = RandomForestLabelRanker(
-        plan.n_trees, max_depth=plan.max_depth, max_bins=plan.max_bins, random_state=0
-    )
+    settings: dict[str, Any] = {
+        "max_depth": plan.max_depth,
+        "max_bins": plan.max_bins,
+        "random_state": 0,
+    }
+    ranker = RandomForestLabelRanker(plan.n_trees, aggregation=aggregation, **settings)
     return ranker.fit(*training)

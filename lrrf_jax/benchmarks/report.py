@@ -5,6 +5,15 @@ from typing import Any
 from lrrf_jax.benchmarks import engines as names
 
 _TITLES = {"predict": "Predict", "fit": "Fit"}
+_BESIDE = names.OF_FEW_ROWS[1:]  # in no table of all numbers of rows
+_FEW_ROWS = 100
+# Title, kind of cell, the engine that the others stand beside, and those; all on one thread.
+_REAL = (names.OURS_DEFAULT, names.OURS, names.OURS_PAIRWISE, names.LIGHTGBM)
+_COMPARED = (
+    ("Predict few rows, one thread", "predict", names.ONNX, names.OF_FEW_ROWS),
+    ("Fit real tables, one thread", "real", names.SCIKIT_LEARN, _REAL),
+    ("Fit small tables, one thread", "small", names.SCIKIT_LEARN, tuple(names.SMALL_FITS)),
+)
 
 
 def duration(seconds: float) -> str:
@@ -45,6 +54,10 @@ def markdown(document: dict[str, Any]) -> str:
             if table:
                 cores = "one thread" if threads == 1 else f"{threads} threads"
                 parts.append(f"{title}, {cores}:\n\n{table}")
+    for title, kind, base, engines in _COMPARED:
+        table = _times(document, kind, base, engines)
+        if table:
+            parts.append(f"{title} (how many times as long {base} takes):\n\n{table}")
     parts += _agreement(document)
     if document["bars"]:
         parts.append(_bars(document["bars"]))
@@ -117,7 +130,7 @@ def _table(document: dict[str, Any], kind: str, threads: int) -> str:
     peers: list[str] = []
     for cell in cells:
         for entry in cell["engines"]:
-            new = entry["engine"] not in (names.OURS, *peers)
+            new = entry["engine"] not in (names.OURS, *_BESIDE, *peers)
             if entry["threads"] == threads and new:
                 peers.append(entry["engine"])
     rows = []
@@ -125,20 +138,49 @@ def _table(document: dict[str, Any], kind: str, threads: int) -> str:
         timed = {e["engine"]: e for e in cell["engines"] if e["threads"] == threads}
         if names.OURS not in timed:
             continue
-        row = [f"d {cell['n_features']}, m {cell['n_labels']}", f"{cell['rows']:,}"]
-        row.append(duration(timed[names.OURS]["median_s"]))
+        row = [*_case(cell), duration(timed[names.OURS]["median_s"])]
         for peer in peers:
             row.append(f"{timed[peer]['ratio']:.3g}x" if peer in timed else "-")
         rows.append(row)
     if not rows:
         return ""
-    head = ["shape", "rows", names.OURS, *peers]
-    return _rows_of([head, ["---", *["---:"] * (len(head) - 1)], *rows])
+    return _rows_of([*_head(names.OURS, *peers), *rows])
+
+
+def _head(*columns: str) -> list[list[str]]:
+    return [["shape", "rows", *columns], ["---", *["---:"] * (len(columns) + 1)]]
+
+
+def _case(cell: dict[str, Any]) -> list[str]:
+    shape = f"d {cell['n_features']}, m {cell['n_labels']}"
+    if cell["kind"] == "real":
+        shape = f"{cell['shape']} ({shape})"
+    return [shape, f"{cell['rows']:,}"]
+
+
+def _times(document: dict[str, Any], kind: str, base: str, engines: tuple[str, ...]) -> str:
+    """Write times on one thread, and beside each that of ``base`` as a multiple of it."""
+    rows = []
+    for cell in document["cells"]:
+        seconds = {e["engine"]: e["median_s"] for e in cell["engines"] if e["threads"] == 1}
+        is_large = kind == "predict" and cell["rows"] > _FEW_ROWS
+        if cell["kind"] != kind or base not in seconds or is_large:
+            continue
+        beside = [
+            f"{duration(seconds[name])} ({seconds[base] / seconds[name]:.3g}x)"
+            if name in seconds
+            else "-"
+            for name in engines
+        ]
+        rows.append([*_case(cell), duration(seconds[base]), *beside])
+    return _rows_of([*_head(base, *engines), *rows]) if rows else ""
 
 
 def _bars(bars: list[dict[str, Any]]) -> str:
     rows = [["bar", "case", "required", "measured", ""], ["---"] * 5]
     for bar in bars:
         held = "held" if bar["held"] else "**missed**"
+        if "note" in bar:
+            held += f" ({bar['note']})"
         rows.append([bar["bar"], bar["case"], bar["required"], f"{bar['figure']:g}", held])
     return _rows_of(rows)

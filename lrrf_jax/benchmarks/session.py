@@ -1,6 +1,7 @@
 """Run a plan cell by cell into one JSON-able document, which can be taken up again."""
 
 import datetime
+import functools
 import importlib.metadata
 import math
 import os
@@ -15,17 +16,20 @@ import numpy as np
 
 from lrrf_jax._jax_backend import require_backend
 from lrrf_jax._program_store import use_store
+from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError
-from lrrf_jax.benchmarks import bars, engines
-from lrrf_jax.benchmarks.cases import DATA_NOTE, Plan, Shape, synthetic
+from lrrf_jax.benchmarks import bars, c_reference, engines
+from lrrf_jax.benchmarks.cases import DATA_NOTE, Plan, Shape, real_table, synthetic
 from lrrf_jax.benchmarks.timing import Engine, Timing, n_cores, time_in_turn
 
-KINDS = ("predict", "fit")
+KINDS = ("predict", "fit", "real", "small")
 _PACKAGES = ("jax", "jaxlib", "numpy", "scikit-learn", "onnxruntime", "treelite", "lightgbm")
 _CHECKED_ROWS = 10_000
 _QUALITY_ROWS = (5_000, 20_000)  # of the fits whose forests are also asked about other rows
 _LEAST_ROWS_TO_GUESS_FROM = 10_000
 _EXPECTED_GROWTH = 1.15  # of a time from one number of rows to the next, over linear
+_MOST_ROWS_OF_OTHER_SHAPES = 100_000
+_FIT_ROWS_A_SHARE = 150_000  # that get `cell_seconds`: fits of more get as many times more
 
 
 class Cell:
@@ -33,6 +37,12 @@ class Cell:
 
     def __init__(self, kind: str, shape: Shape, rows: int) -> None:
         self.kind, self.shape, self.rows = kind, shape, rows
+
+    def table(self, plan: Plan) -> tuple[NDArray, NDArray]:
+        """Return the features and positions of a fit."""
+        if self.shape.real:
+            return real_table(str(plan.data), self.shape.real)[1:]
+        return synthetic(self.shape, self.rows, seed=0)
 
     @property
     def name(self) -> str:
@@ -50,8 +60,20 @@ class Cell:
 
 def cells_of(plan: Plan, kinds: Iterable[str] = KINDS) -> list[Cell]:
     """List the cells of a plan in the order of their running."""
-    rows = {"predict": plan.predict_rows, "fit": plan.fit_rows}
-    return [Cell(kind, shape, n) for shape in plan.shapes for kind in kinds for n in rows[kind]]
+    kinds, rows = list(kinds), {"predict": plan.predict_rows, "fit": plan.fit_rows}
+    cells = [
+        Cell(kind, shape, n)
+        for shape in plan.shapes
+        for kind in kinds
+        for n in rows.get(kind, ())
+        if n <= _MOST_ROWS_OF_OTHER_SHAPES or shape == plan.shapes[0]
+    ]
+    if "real" in kinds and plan.data is not None:
+        for shape, features, _ in (real_table(plan.data, name) for name in plan.real):
+            cells.append(Cell("real", shape, len(features)))
+    if "small" in kinds:
+        cells += [Cell("small", shape, n) for n, shape in plan.small]
+    return cells
 
 
 def measure(
@@ -69,7 +91,8 @@ def measure(
     plan
         What to run.
     kinds
-        "predict", "fit", or both.
+        Of `KINDS`: "predict" and "fit" of synthetic tables, fits of "real" ones, fits of "small"
+        ones by several learners.
     c_source
         The C yardstick; without it that row is left out.
     document
@@ -87,26 +110,25 @@ def measure(
     document = document or new_document(plan)
     require_same_machine(document)
     threads = (1, n_cores()) if n_cores() > 1 else (1,)
-    for shape in plan.shapes:
-        wanted = [
-            cell
-            for cell in cells_of(plan, kinds)
-            if cell.shape == shape and not any(map(cell.matches, document["cells"]))
-        ]
-        if not wanted:
+
+    @functools.lru_cache(len(engines.AGGREGATIONS))  # those of one shape
+    def forest_of(shape: Shape, aggregation: str) -> Any:
+        training = synthetic(shape, plan.training_rows, seed=0)
+        return engines.prediction_forest(plan, training, aggregation)
+
+    for cell in cells_of(plan, kinds):
+        if any(map(cell.matches, document["cells"])):
             continue
-        ranker, training = None, None
-        for cell in wanted:
-            if cell.kind == "predict" and ranker is None:
-                training = synthetic(shape, plan.training_rows, seed=0)
-                ranker = engines.prediction_forest(shape, plan, training)
-            document["cells"].append(
-                _measure_predict(cell, plan, threads, document, ranker, training, c_source)
-                if cell.kind == "predict"
-                else _measure_fit(cell, plan, threads, document)
-            )
-            document["bars"] = bars.judge(document)
-            on_cell(document, cell.name)
+        if cell.kind == "predict":
+            of_shape = functools.partial(forest_of, cell.shape)
+            entry = _measure_predict(cell, plan, threads, document, of_shape, c_source)
+        elif cell.kind == "small":
+            entry = _measure(cell, plan, document, engines.small_engines(*cell.table(plan), plan))
+        else:
+            entry = _measure_fit(cell, plan, threads, document)
+        document["cells"].append(entry)
+        document["bars"] = bars.judge(document)
+        on_cell(document, cell.name)
     return document
 
 
@@ -150,11 +172,16 @@ def new_document(plan: Plan) -> dict[str, Any]:
         },
         "notes": {
             "data": DATA_NOTE,
+            "real": f"{', '.join(plan.real)} of the KEBI sets"
+            if plan.data
+            else "left out: no folder of the KEBI sets was given",
             "timing": "all engines of a cell in turn, in one process, once per round; medians over "
             "rounds; an engine that takes more than a third of cell_seconds runs once; calls "
-            "under 4 ms are repeated within a sample",
+            "under 4 ms are repeated within a sample; fits of many rows get cell_seconds for each "
+            f"{_FIT_ROWS_A_SHARE:,}",
             "threads": "1: the calling thread and those it starts are bound to one core, and "
-            "every peer is told to use one; cores_used is processor time over wall-clock time",
+            "every peer is told to use one, but in a quick run, where they run on all cores too; "
+            "cores_used is processor time over wall-clock time",
             "ratio": "times as fast: the peer's median over that of lrrf_jax with as many "
             "threads; ratio_of_rounds is the median of the ratios within rounds",
             "engines": engines.NOTES,
@@ -182,6 +209,7 @@ def hardware() -> dict[str, Any]:
         "memory_gib": memory,
         "system": f"{platform.system()} {platform.machine()}",
         "device": jax.devices()[0].device_kind,
+        "avx512": c_reference.has_avx512(),
         "load_at_start": round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None,
     }
 
@@ -199,13 +227,14 @@ def load_warning() -> str | None:
     )
 
 
-def _measure_predict(cell, plan, threads, document, ranker, training, c_source):
+def _measure_predict(cell, plan, threads, document, forest_of, c_source):
+    training = synthetic(cell.shape, plan.training_rows, seed=0)
     features, _ = synthetic(cell.shape, cell.rows, seed=1)
-    peers, ranks = engines.predict_engines(ranker, features, training, plan, threads, c_source)
+    peers, ranks = engines.predict_engines(forest_of, features, training, plan, threads, c_source)
     entry = _measure(cell, plan, document, peers)
     rows = features[:_CHECKED_ROWS]
     if ranks:
-        expected = ranker.predict(rows)
+        expected = forest_of("auto").predict(rows)
         entry["rows_ranked_alike"] = {
             name: round(float((rank(rows) == expected).all(axis=1).mean()), 6)
             for name, rank in ranks.items()
@@ -214,12 +243,12 @@ def _measure_predict(cell, plan, threads, document, ranker, training, c_source):
 
 
 def _measure_fit(cell, plan, threads, document):
-    features, positions = synthetic(cell.shape, cell.rows, seed=0)
-    peers = engines.fit_engines(features, positions, plan, threads)
+    is_real = cell.kind == "real"
+    peers = engines.fit_engines(*cell.table(plan), plan, threads, pairwise=is_real)
     entry = _measure(cell, plan, document, peers)
-    if _QUALITY_ROWS[0] <= cell.rows <= _QUALITY_ROWS[1]:
+    if not is_real and _QUALITY_ROWS[0] <= cell.rows <= _QUALITY_ROWS[1]:
         ran = {(timed["engine"], timed["threads"]) for timed in entry["engines"]}
-        again = [e for e in peers.engines if e.key in ran and e.n_threads == threads[-1]]
+        again = [e for e in peers.engines if e.key in ran and e.n_threads == 1]
         entry["top_label_accuracy"] = _top_label_accuracy(again, cell.shape)
     return entry
 
@@ -255,7 +284,8 @@ def _measure(cell: Cell, plan: Plan, document: dict[str, Any], peers: engines.Pe
         else:
             chosen.append(engine)
     start = time.perf_counter()
-    timings = time_in_turn(chosen, rounds=plan.rounds, cell_seconds=plan.cell_seconds)
+    shares = max(1.0, cell.rows / _FIT_ROWS_A_SHARE) if cell.kind == "fit" else 1.0
+    timings = time_in_turn(chosen, rounds=plan.rounds, cell_seconds=plan.cell_seconds * shares)
     return {
         "kind": cell.kind,
         "shape": cell.shape.name,

@@ -26,6 +26,7 @@ class Engine:
     n_threads: int
     run: Callable[[], Any]
     compiles: bool = False
+    prepare: Callable[[], Any] | None = None  # once, before the first call
 
     @property
     def key(self) -> tuple[str, int]:
@@ -124,6 +125,9 @@ def time_in_turn(
     timings, n_calls = {}, {}
     for engine in sorted(engines, key=lambda engine: -engine.n_threads):  # pools on all cores
         programs, compiling = counter.n_programs, counter.seconds
+        if engine.prepare is not None:
+            with on_cores(engine.n_threads):
+                engine.prepare()
         first, processor = _sample(engine, 1)
         timing = Timing(
             first, counter.seconds - compiling, counter.n_programs - programs, [], processor / first

@@ -113,10 +113,13 @@ def test_scikit_learn_means_what_a_loop_sums(case):
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
-def test_the_kernel_in_c_ranks_as_a_loop_does(case):
+@pytest.mark.parametrize("flags", [(), (c_reference.NO_AVX512,)], ids=["widest", "AVX2"])
+def test_the_kernel_in_c_ranks_as_a_loop_does(case, flags):
+    if flags and not c_reference.has_avx512():
+        pytest.skip("no vectors of 512 bits to do without")
     forest, rows, _ = case
     forest = forest._replace(missing_left=np.zeros_like(forest.missing_left))
-    rank = c_reference.c_ranker(c_reference.compile_source(C_SOURCE), forest)
+    rank = c_reference.c_ranker(c_reference.compile_source(C_SOURCE, *flags), forest)
     np.testing.assert_array_equal(rank(rows), ranks(plain_sums(rows, forest)))
     np.testing.assert_array_equal(rank(rows[:1]), ranks(plain_sums(rows[:1], forest)))
 

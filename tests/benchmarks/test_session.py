@@ -3,6 +3,7 @@
 import contextlib
 import copy
 import dataclasses
+import gzip
 import io
 import json
 
@@ -25,8 +26,11 @@ TINY = Plan(
     max_bins=15,
     rounds=2,
     cell_seconds=0.5,
-    left_out=("lrrf_jax, default", "LightGBM rf, multiclass", "gather traversal"),
+    small=(),
+    left_out=("lrrf_jax, default",),
+    peers_on_all_threads=True,
 )
+OURS = (engines.OURS, engines.OURS_DEFAULT, engines.OURS_PAIRWISE, *engines.SMALL_FITS)
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +62,68 @@ def test_fits_are_measured_as_predictions_are(monkeypatch):
     assert max(compiled) > 0
 
 
+def test_real_and_small_tables_are_fitted_and_taken_up_again(tmp_path, monkeypatch):
+    features, positions = synthetic(Shape(2, 3), 30, seed=0)
+    with gzip.open(tmp_path / "toy.csv.gz", "wt") as file:
+        file.write("A1,A2,L1,L2,L3\n")
+        for x, y in zip(features.tolist(), positions.astype(int).tolist(), strict=True):
+            file.write(",".join(map(repr, [*x, *y])) + "\n")
+    plan = dataclasses.replace(
+        TINY,
+        data=str(tmp_path),
+        real=("toy",),
+        small=((20, Shape(4, 3)),),
+        left_out=(*OURS, engines.LIGHTGBM),  # no compiling
+        peers_on_all_threads=False,
+    )
+    real, _ = session.cells_of(plan, ["real", "small"])
+    np.testing.assert_array_equal(real.table(plan)[0], features)
+    np.testing.assert_array_equal(real.table(plan)[1], positions)
+    document = measure(plan, kinds=["real", "small"])
+    told = ("kind", "shape", "n_features", "n_labels", "rows")
+    assert [tuple(cell[name] for name in told) for cell in document["cells"]] == [
+        ("real", "toy", 2, 3, 30),
+        ("small", "d4m3", 4, 3, 20),
+    ]
+    for cell in document["cells"]:
+        ran = [(entry["engine"], entry["threads"]) for entry in cell["engines"]]
+        assert ran == [(engines.SCIKIT_LEARN, 1)]
+    monkeypatch.setattr(session, "_measure", None)
+    again = measure(plan, kinds=["real", "small"], document=copy.deepcopy(document))
+    assert again["cells"] == document["cells"]
+
+
+def test_real_tables_are_left_out_without_their_folder_and_said_to_be():
+    plan = dataclasses.replace(TINY, data=None, real=("toy",))
+    assert session.cells_of(plan, ["real"]) == []
+    assert "no folder" in session.new_document(plan)["notes"]["real"]
+
+
+def test_more_than_a_hundred_thousand_rows_are_of_the_first_shape_only():
+    shapes = (Shape(4, 3), Shape(3, 3))
+    plan = dataclasses.replace(TINY, shapes=shapes, predict_rows=(1, 10**6), fit_rows=(10**6,))
+    cells = [(cell.kind, cell.shape, cell.rows) for cell in session.cells_of(plan)]
+    assert cells == [
+        ("predict", shapes[0], 1),
+        ("predict", shapes[0], 10**6),
+        ("fit", shapes[0], 10**6),
+        ("predict", shapes[1], 1),
+    ]
+
+
+def test_small_tables_are_fitted_by_each_learner_with_each_criterion():
+    peers = engines.small_engines(*synthetic(Shape(3, 3), 10, seed=0), TINY)
+    assert [engine.name for engine in peers.engines] == [
+        engines.SCIKIT_LEARN,
+        *("lr-rf", "lr-rf, rac", "lr-rf, pairwise", "lr-rf, positions"),
+        *("pw-rf", "lw-rf", "lrt-bag"),
+    ]
+    fitted = [engine.run.func.__self__ for engine in peers.engines[1:]]
+    assert [ranker.name for ranker in fitted] == ["lr-rf"] * 4 + ["pw-rf", "lw-rf", "lrt-bag"]
+    criteria = [ranker.criterion for ranker in fitted[:4]]
+    assert criteria == ["tlac", "rac", "pairwise", "positions"]
+
+
 def check_cells(cells):
     for cell in cells:
         keys = {(entry["engine"], entry["threads"]) for entry in cell["engines"]}
@@ -66,6 +132,12 @@ def check_cells(cells):
         for entry in cell["engines"]:
             assert entry["median_s"] == pytest.approx(np.median(entry["seconds"]), rel=1e-2)
             assert 1 <= entry["rounds"] == len(entry["seconds"]) <= TINY.rounds
+
+
+def test_few_rows_are_also_scored_and_ranked_by_other_aggregations(document):
+    one, forty = ({e["engine"] for e in cell["engines"]} for cell in document["cells"])
+    assert set(engines.OF_FEW_ROWS) <= one
+    assert set(engines.OF_FEW_ROWS) & forty == {engines.OURS}
 
 
 def test_forests_of_equal_trees_rank_alike(document):

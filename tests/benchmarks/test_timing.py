@@ -25,6 +25,14 @@ def test_an_engine_that_is_slow_for_its_cell_runs_once_after_its_first_call():
     assert timing.median == timing.first_seconds
 
 
+def test_what_an_engine_needs_is_made_ready_once_before_its_first_call():
+    order = []
+    engine = Engine("a", 1, lambda: order.append("run"), prepare=lambda: order.append("ready"))
+    time_in_turn([engine], rounds=2, cell_seconds=60)
+    assert order[:2] == ["ready", "run"]
+    assert order.count("ready") == 1
+
+
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="the system has no affinity")
 def test_one_thread_means_one_core_for_the_thread_and_those_it_starts():
     before, seen = os.sched_getaffinity(0), []
