@@ -28,6 +28,7 @@ class Seen:
     def __init__(self) -> None:
         self.sizes: set[int] = set()  # rows for which its program is compiled
         self.fitting: int | None = None  # rows, where a device had no memory for more
+        self.done_without: dict[int, int] = {}  # by size: work that spared compiling its program
 
 
 class Work(NamedTuple):

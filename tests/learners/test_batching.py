@@ -16,14 +16,14 @@ from tests.learners.small_forests import SMALL, X, Y
 from tests.tracing import traces
 
 
-def test_predictions_do_not_depend_on_the_batch(fitted):
+def test_predictions_do_not_depend_on_the_batch(fitted, hot):
     many = np.concatenate([X] * 40)[:5000]
     whole = fitted.predict(many)
     for size in (1, 7, 64, 65, 1024, 1025, 4999):
         np.testing.assert_array_equal(fitted.predict(many[:size]), whole[:size])
 
 
-def test_any_mix_of_batch_sizes_needs_few_programs(fitted):
+def test_any_mix_of_batch_sizes_needs_few_programs(fitted, hot):
     fitted.predict(X[:1])
     sizes = np.random.default_rng(0).integers(1, 300_000, 1000)
     distinct = {size for n in sizes for size in batching.batch_sizes(int(n))}
