@@ -11,9 +11,9 @@ from lrrf_jax._numerics import multiply_add, quotient
 from lrrf_jax._typing import Array, NDArray
 from lrrf_jax._xla import fusion_barrier
 from lrrf_jax.rankings.aggregation import copeland, kemeny, scores_in_order
-from lrrf_jax.rankings.pairwise import pair_signs, preference_matrix
+from lrrf_jax.rankings.pairwise import pair_signs_on_host, preference_matrix
 from lrrf_jax.rankings.permutations import rank_scores
-from lrrf_jax.rankings.statistics import borda_votes
+from lrrf_jax.rankings.statistics import borda_votes_on_host
 
 AGGREGATIONS = ("two-step", "one-step", "copeland", "kemeny")
 SHRUNKEN = ("copeland", "kemeny")  # leaves start with half an observation of mean weight
@@ -82,14 +82,14 @@ def leaf_statistics(
     """
     ones = np.ones((len(positions), 1), np.int32)
     if aggregation in ("two-step", "one-step"):
-        votes = np.asarray(borda_votes(positions))
+        votes = borda_votes_on_host(positions)
         if (votes == np.round(votes)).all():
             vote_scale = 1
         votes = np.round(votes * vote_scale).astype(np.int32)
         if aggregation == "two-step":
             return votes, BordaRanks()
         return np.concatenate([votes, ones], axis=1), MeanVotes(vote_scale)
-    signs = np.asarray(pair_signs(positions), np.int32)
+    signs = pair_signs_on_host(positions).astype(np.int32)
     n_pairs = signs.shape[1]
     observed = np.abs(signs)
     informative = observed.any(1)
