@@ -114,6 +114,20 @@ def test_first_calls_of_many_rows_need_no_program_and_say_to_the_bit_what_it_say
     assert sizes_of_programs(ranker) == [{1024}] * 3
 
 
+def test_thirty_small_tables_of_other_shapes_are_ranked_without_any_program():
+    rng = np.random.default_rng(0)
+    with traces() as seen:
+        for seed in range(30):
+            aggregation = ("two-step", "one-step", "copeland", "kemeny")[seed % 4]
+            shape = Shape(*rng.integers([1, 1, 1, 2], [9, 60, 17, 9]).tolist(), aggregation)
+            ranker, x = ranker_of(shape, seed)
+            x = np.resize(x, (rng.integers(33, 4097), shape.n_features))
+            for method in METHODS:
+                assert len(getattr(ranker, method)(x)) == len(x)
+            assert sizes_of_programs(ranker) == [set()] * 3
+    assert seen == []
+
+
 @pytest.mark.parametrize("depth", range(1, 17))
 def test_first_calls_of_many_rows_rank_as_a_plain_walk_does_at_every_depth(depth):
     shape = Shape(depth, 5, 4, 6, "two-step")
