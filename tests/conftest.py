@@ -36,6 +36,12 @@ def _strict_dtype_promotion():
         yield
 
 
+@pytest.fixture
+def hot(monkeypatch):
+    """Let forests use their programs from the first call on, as after many."""
+    monkeypatch.setattr("lrrf_jax.learners.forest.few_rows._CELLS_TO_COMPILE", 0)
+
+
 # ------------------------------------------------------------------------ programs that are kept
 @pytest.fixture
 def store(tmp_path):

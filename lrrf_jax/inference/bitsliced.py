@@ -52,6 +52,15 @@ def _preorder(depth: int) -> NDArray:
     return order
 
 
+def _shared_size(n_questions: int) -> int:
+    """Round up, so that forests share a program: twice as many cost 2 %, but not if they are many.
+
+    >>> [_shared_size(n) for n in (90, 257, 1025)]
+    [256, 512, 1280]
+    """
+    return bucket_size(n_questions, per_octave=1 if n_questions <= 1024 else 4, least=256)
+
+
 def slice_forest(forest: Forest) -> SlicedForest | None:
     """Rearrange a forest for the kernel; host side. None where a bin has more than a byte."""
     bins = bins_of_forest(forest, _TABLE_WIDTHS)
@@ -67,7 +76,7 @@ def slice_forest(forest: Forest) -> SlicedForest | None:
     code = np.stack([field[:, preorder].ravel() for field in nodes])
     # Sorted by feature, so that its planes stay hot while its questions are answered.
     questions, question_of_node = np.unique(code, axis=1, return_inverse=True)
-    n_questions = bucket_size(questions.shape[1], per_octave=4)  # forests share a program
+    n_questions = _shared_size(questions.shape[1])
     questions = np.pad(questions, ((0, 0), (0, n_questions - questions.shape[1])))
     question_of_node = question_of_node.reshape(n_trees, -1)
     question_of_node = np.pad(question_of_node, ((0, pad), (0, 0)))  # any question will do

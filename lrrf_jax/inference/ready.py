@@ -44,7 +44,7 @@ def _walked(forest: Forest) -> WalkedForest:
     worth_it = forest.depth <= bitsliced.MAX_DEPTH and dense_bytes <= _MAX_SLICED_BYTES
     value = np.asarray(forest.leaf_value)
     # Padded: forests that differ in their number of leaves share a program.
-    n_slots = bucket_size(len(value), per_octave=2)
+    n_slots = bucket_size(len(value), per_octave=1, least=1024)
     return WalkedForest(
         tests=traversal.forest_tests(forest),
         leaf_slot=np.asarray(forest.leaf_slot),

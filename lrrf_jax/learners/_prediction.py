@@ -24,9 +24,6 @@ from lrrf_jax.learners.batching import batch_sizes as batch_sizes_of
 from lrrf_jax.learners.batching import map_rows
 from lrrf_jax.learners.on_device import function_on
 from lrrf_jax.learners.streaming import Seen, Work
-from lrrf_jax.rankings.permutations import ordering_from_ranks
-
-_ORDERED_ON_HOST = 1024  # rows; as fast as a program
 
 
 class OnHost(Protocol):
@@ -54,8 +51,12 @@ class RankingModel(DeviceModel):
     def _scores(self, features: NDArray) -> jax.Array:
         """Scores of a block of rows, float32 (n_samples, n_labels), in the order of `_ranks`."""
 
-    def _on_host(self, n_rows: int) -> OnHost | None:
-        """Return what ranks so few rows without a program, where there is such a thing."""
+    def _on_host(self, n_rows: int, seen: Seen | None = None) -> OnHost | None:
+        """Return what ranks so few rows without a program, where there is such a thing.
+
+        ``seen`` is what is known of the program, where it is only to be put off: more rows then
+        do without it, as long as compiling it would take longer.
+        """
         return None
 
     # ------------------------------------------------------------------------------- rows
@@ -82,11 +83,12 @@ class RankingModel(DeviceModel):
             )
 
     def _map_rows(self, of_ranks: bool, features: NDArray) -> NDArray:
-        few = self._on_host(len(features))
+        seen = self._seen(of_ranks)
+        few = self._on_host(len(features), seen)
         if few is not None:
             return few.ranks(features) if of_ranks else few.scores(features)
         function = self._ranks if of_ranks else self._scores
-        return map_rows(function, features, self._seen(of_ranks), lambda: self._work(of_ranks))
+        return map_rows(function, features, seen, lambda: self._work(of_ranks))
 
     def _work(self, of_ranks: bool) -> Work:
         row_bytes, largest = self._row_bytes(), len(self.labels_) if of_ranks else None
@@ -103,11 +105,11 @@ class RankingModel(DeviceModel):
         super()._forget_derived()
         self.__dict__.pop("_seen_sizes", None)
 
-    def _seen(self, of_ranks: bool) -> Seen:
-        """Sizes of batches for which the program of ``_ranks`` or ``_scores`` is compiled."""
-        of_both = self.__dict__.setdefault("_seen_sizes", {})
+    def _seen(self, of_ranks: bool | None) -> Seen:
+        """Sizes for which the program of ``_ranks``, ``_scores`` or (None) another is compiled."""
+        of_all = self.__dict__.setdefault("_seen_sizes", {})
         key = of_ranks, times_dropped()
-        return of_both[key] if key in of_both else of_both.setdefault(key, Seen())
+        return of_all[key] if key in of_all else of_all.setdefault(key, Seen())
 
     def predict(self, X: Any) -> NDArray:
         """Rank all labels for each row.
@@ -125,7 +127,8 @@ class RankingModel(DeviceModel):
         Rows are cut into batches of at most nine sizes (four on accelerators), each with a program
         of its own, which takes about a second to compile. Never needed: a call compiles what it
         lacks. On CPUs forests have no program for 8 rows and fewer, or 24 and fewer of up to 50
-        trees: NumPy ranks these, and what it needs is made here.
+        trees: NumPy ranks these, and what it needs is made here. Of up to 4,096 rows NumPy also
+        does the first calls, a quarter of a second of them in all, unless this was called.
 
         Parameters
         ----------
@@ -164,10 +167,7 @@ class RankingModel(DeviceModel):
 
     def predict_order(self, X: Any) -> NDArray:
         """Name the labels of each row, best first; str (n_samples, n_labels)."""
-        ranks = self.predict(X)
-        if len(ranks) <= _ORDERED_ON_HOST:
-            return self.labels_[ranks.argsort(1)]
-        return self.labels_[np.asarray(map_rows(ordering_from_ranks, ranks))]
+        return self.labels_[self.predict(X).argsort(1)]
 
     def predict_scores(self, X: Any) -> NDArray:
         """Score the labels of each row, larger is better, in the order of :meth:`predict`.

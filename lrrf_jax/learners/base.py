@@ -158,7 +158,7 @@ class LabelRanker(Parametrised, RankingModel, StoredModel, Estimator):
             del self.feature_names_in_
         self._forget_derived()
         # Nothing is on a device yet; predict adds no attribute.
-        self._seen_sizes: dict[tuple[bool, int], Seen] = {}
+        self._seen_sizes: dict[tuple[bool | None, int], Seen] = {}
         self._placed = Placed(functools.partial(self._arrays, params, config))
 
     def __getstate__(self) -> dict[str, Any]:

@@ -101,10 +101,11 @@ def map_rows(
     while the one before is computed and the result of that before it is fetched; what ``work``
     returns is done there in place of ``function``, spread over the devices of this process.
 
-    The function sees the sizes of :func:`batch_sizes` only, and its result must not depend on
-    what other rows it sees. Where memory, that of a device say, does not suffice, rows are cut
-    into smaller ones. ``seen`` remembers between calls what sizes are compiled, since threads
-    that need the same new program would each compile it, and which fit.
+    The function sees the sizes of :func:`batch_sizes` only (a first call on CPUs does with tiles in
+    place of the larger ones), and its result must not depend on what other rows it sees. Where
+    memory, that of a device say, does not suffice, rows are cut into smaller ones. ``seen``
+    remembers between calls what sizes are compiled, since threads that need the same new program
+    would each compile it, and which fit.
     """
     seen = Seen() if seen is None else seen
     with our_settings():
@@ -122,6 +123,8 @@ def map_rows(
 def _map_on_host(function: Callable[[NDArray], Any], features: NDArray, seen: Seen) -> NDArray:
     n_threads = thread_count() if len(features) >= _THREADED_ROWS else 1
     sizes = batch_sizes(len(features), n_threads)
+    if not seen.worth_compiling({size for size in sizes if size > TILE}):
+        sizes = [TILE] * -(-len(features) // TILE)
     if sizes == [len(features)] and sizes[0] <= TILE:
         result = np.asarray(function(features))  # nothing to cut or to fill up
         seen.sizes.add(sizes[0])

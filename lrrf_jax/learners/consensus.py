@@ -16,7 +16,7 @@ from lrrf_jax.learners.on_device import RowFunction
 from lrrf_jax.learners.persistence.schema import Stored
 from lrrf_jax.learners.persistence.stored import PlainConfig
 from lrrf_jax.rankings.aggregation import borda
-from lrrf_jax.rankings.statistics import borda_votes
+from lrrf_jax.rankings.statistics import borda_votes_on_host
 
 
 class ConsensusParams(NamedTuple):
@@ -27,7 +27,7 @@ class ConsensusParams(NamedTuple):
 
 def fit_consensus(table: TrainingTable) -> ConsensusParams:
     """Average the generalised Borda votes of the training rankings."""
-    votes = np.asarray(borda_votes(table.positions), np.float64)
+    votes = borda_votes_on_host(table.positions).astype(np.float64)
     return ConsensusParams(np.average(votes, axis=0, weights=table.weight).astype(np.float32))
 
 

@@ -7,7 +7,7 @@ from lrrf_jax.learners._table import TrainingTable
 from lrrf_jax.learners.neighbors.ranker import NeighborsLabelRanker
 from lrrf_jax.learners.neighbors.scores import Model, Neighborhood
 from lrrf_jax.rankings import mallows
-from lrrf_jax.rankings.statistics import borda_votes
+from lrrf_jax.rankings.statistics import borda_votes_on_host
 
 
 def mallows_scores(near: Neighborhood) -> Array:  # float32 (n_queries, n_labels)
@@ -44,5 +44,5 @@ class MallowsNeighborsLabelRanker(NeighborsLabelRanker):
         return mallows_scores
 
     def _overall(self, table: TrainingTable) -> NDArray:
-        votes = np.asarray(borda_votes(table.positions), np.float64)
+        votes = borda_votes_on_host(table.positions).astype(np.float64)
         return np.average(votes, axis=0, weights=table.weight).astype(np.float32)

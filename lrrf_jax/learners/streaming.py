@@ -28,6 +28,17 @@ class Seen:
     def __init__(self) -> None:
         self.sizes: set[int] = set()  # rows for which its program is compiled
         self.fitting: int | None = None  # rows, where a device had no memory for more
+        self.done_without: dict[int, int] = {}  # by size: work that spared compiling its program
+        self._asked_once: set[int] = set()
+
+    def worth_compiling(self, sizes: set[int]) -> bool:
+        """Whether all of these were asked for before, so that their programs may be needed again.
+
+        They only save a few calls of a smaller one, which takes far less than compiling them.
+        """
+        new = sizes - self.sizes - self._asked_once
+        self._asked_once |= new
+        return not new
 
 
 class Work(NamedTuple):

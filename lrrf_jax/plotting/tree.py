@@ -11,9 +11,9 @@ from lrrf_jax._validation import InputError, require_integer
 from lrrf_jax.learners._table import positions_by_label
 from lrrf_jax.learners.forest.aggregation import ranks_of_sums
 from lrrf_jax.plotting import _canvas, _forest
-from lrrf_jax.rankings.pairwise import pair_signs
+from lrrf_jax.rankings.pairwise import pair_signs_on_host
 from lrrf_jax.rankings.permutations import rank_scores
-from lrrf_jax.rankings.statistics import borda_votes
+from lrrf_jax.rankings.statistics import borda_votes_on_host
 from lrrf_jax.rankings.validation import require_rankings
 
 
@@ -112,7 +112,7 @@ def _rows(ranker: Any, X: Any, y: Any) -> _Rows | None:
     features = as_features(X, n_features=ranker.n_features_in_, names=names)
     by_label = positions_by_label(y, ranker.labels_.tolist())
     positions = require_rankings(by_label, len(features))
-    votes, signs = np.asarray(borda_votes(positions)), np.asarray(pair_signs(positions))
+    votes, signs = borda_votes_on_host(positions), pair_signs_on_host(positions)
     return _Rows(features, votes, signs)
 
 

@@ -75,6 +75,19 @@ def pair_signs(
     return (one < other).astype(jnp.int8) - (one > other).astype(jnp.int8)
 
 
+def pair_signs_on_host(
+    positions: NDArray,  # float32 (n_samples, n_labels), NaN: missing
+) -> NDArray:  # int8 (n_samples, n_pairs)
+    """:func:`pair_signs` in NumPy, for tables that are prepared once: no program to compile."""
+    first, second = pair_indices(positions.shape[1])
+    signs = np.empty((len(positions), len(first)), np.int8)
+    for block in row_blocks(*positions.shape):
+        by_label = np.ascontiguousarray(positions[block].T)
+        one, other = by_label[first], by_label[second]
+        signs[block] = ((one < other).view(np.int8) - (one > other).view(np.int8)).T
+    return signs
+
+
 @works_with_our_settings
 @functools.partial(jit, static_argnames="n_labels")
 def antisymmetric(

@@ -8,40 +8,29 @@ from lrrf_jax._numerics import quotient
 from lrrf_jax._programs import jit
 from lrrf_jax._typing import Array, NDArray
 from lrrf_jax._xla import worked_out
-from lrrf_jax.rankings.axes import with_leading_axes
-from lrrf_jax.rankings.permutations import places
+from lrrf_jax.rankings.permutations import place_blocks, places
 
 
-@jit
 def label_at_position(
-    positions: Array,  # float (..., n_labels), NaN: missing
-) -> Array:  # int32 (..., n_labels), column p: label at place p + 1, -1: none or tied
+    positions: NDArray,  # float (n_samples, n_labels), NaN: missing
+) -> NDArray:  # int32 (n_samples, n_labels), column p: label at place p + 1, -1: none or tied
     """Return the label on each place, best first; column 0 is the top label (the TLAC class).
 
-    A column is -1 where the ranking has no such place, or where several labels share it.
-    Costs O(n_labels^2) per row.
+    A column is -1 where the ranking has no such place, or where several labels share it. Runs on
+    the host, O(n_labels^2) per row.
 
     Examples
     --------
-    >>> import jax.numpy as jnp
-    >>> label_at_position(jnp.array([[2.0, jnp.nan, 1.0]])).tolist()
+    >>> label_at_position(np.array([[2.0, np.nan, 1.0]])).tolist()
     [[2, 0, -1]]
     """
-    chex.assert_type(positions, float)
-    n_before, n_level = places(positions)
-    n_labels = positions.shape[-1]
-    place = jnp.arange(n_labels, dtype=jnp.int32)
-    places_down = with_leading_axes(place[:, None], positions.ndim + 1)
-    alone_here = (n_before[..., None, :] == places_down) & (n_level == 1)[..., None, :]
-    # One label at most is alone on a place, so the sum picks it; -1 stands where there is none.
-    return (
-        jnp.sum(
-            jnp.where(alone_here, with_leading_axes(place, alone_here.ndim) + 1, 0),
-            axis=-1,
-            dtype=jnp.int32,
-        )
-        - 1
-    )
+    n_samples, n_labels = positions.shape
+    found = np.full((n_samples, n_labels + 1), -1, np.int32)  # the last: of labels not alone
+    label = np.arange(n_labels, dtype=np.int32)[:, None]
+    for block, n_before, n_level in place_blocks(positions):
+        place = np.where(n_level == 1, n_before, n_labels)
+        found[block][np.arange(place.shape[1]), place] = label
+    return found[:, :-1]
 
 
 def ranking_classes(
@@ -97,3 +86,20 @@ def borda_votes(
     vote = n_places + 1 - mean_place
     vote = worked_out(quotient(vote * (n_labels + 1), n_places + 1))
     return jnp.where(ranked, vote, (n_labels + 1) / 2)
+
+
+def borda_votes_on_host(
+    positions: NDArray,  # float32 (n_samples, n_labels), NaN: missing
+) -> NDArray:  # float32 (n_samples, n_labels)
+    """:func:`borda_votes` in NumPy, for tables that are prepared once: no program to compile."""
+    n_labels = positions.shape[1]
+    votes = np.empty(positions.shape, np.float32)
+    for block, n_before, n_level in place_blocks(positions):
+        ranked = n_level > 0
+        one_more = np.count_nonzero(ranked, axis=0).astype(np.float32) + np.float32(1)
+        mean_place = n_before.astype(np.float32) + (n_level.astype(np.float32) + np.float32(1)) / 2
+        # As XLA:CPU does it: an inverse for each row, and both factors before the vote.
+        vote = (one_more - mean_place) * (np.float32(n_labels + 1) * (np.float32(1) / one_more))
+        vote[~ranked] = (n_labels + 1) / 2
+        votes[block] = vote.T
+    return votes

@@ -16,14 +16,14 @@ from tests.learners.small_forests import SMALL, X, Y
 from tests.tracing import traces
 
 
-def test_predictions_do_not_depend_on_the_batch(fitted):
+def test_predictions_do_not_depend_on_the_batch(fitted, hot):
     many = np.concatenate([X] * 40)[:5000]
     whole = fitted.predict(many)
     for size in (1, 7, 64, 65, 1024, 1025, 4999):
         np.testing.assert_array_equal(fitted.predict(many[:size]), whole[:size])
 
 
-def test_any_mix_of_batch_sizes_needs_few_programs(fitted):
+def test_any_mix_of_batch_sizes_needs_few_programs(fitted, hot):
     fitted.predict(X[:1])
     sizes = np.random.default_rng(0).integers(1, 300_000, 1000)
     distinct = {size for n in sizes for size in batching.batch_sizes(int(n))}
@@ -71,10 +71,22 @@ def test_threads_compile_a_new_size_once_and_put_rows_in_their_places(monkeypatc
             running.discard(threading.get_ident())
 
     seen = Seen()
-    for _ in range(2):
+    for _ in range(3):
         np.testing.assert_array_equal(batching.map_rows(double, rows, seen), rows * 2)
     assert seen.sizes == set(batching.batch_sizes(len(rows), 3))
     assert compiling_beside_others == [False] * len(seen.sizes)
+
+
+def test_a_first_call_compiles_one_program_and_the_next_those_that_are_faster():
+    rows = np.arange(10_000, dtype=np.float32)[:, None]
+    asked, seen = [], Seen()
+    for _ in range(2):
+        ranks = batching.map_rows(lambda block: asked.append(len(block)) or block * 2, rows, seen)
+        np.testing.assert_array_equal(ranks, rows * 2)
+    assert asked == [2048] * 5 + [8192, 2048]
+    assert seen.sizes == {2048, 8192}
+    batching.map_rows(lambda block: asked.append(len(block)) or block, rows[:1000], seen)
+    assert asked[-1] == 1024
 
 
 def test_compile_prepares_the_sizes_that_threads_will_ask_for(fitted, monkeypatch):

@@ -3,6 +3,7 @@
 import concurrent.futures
 import copy
 import pickle
+import tracemalloc
 
 import jax
 import jax.numpy as jnp
@@ -12,6 +13,7 @@ from sklearn.base import clone
 
 from lrrf_jax import LEARNERS, BackendError, InputError, RandomForestLabelRanker
 from lrrf_jax.distributed import use_devices
+from lrrf_jax.learners.forest import few_rows
 from lrrf_jax.learners.forest.config import ForestConfig
 from lrrf_jax.learners.forest.few_rows import FewRowsRanker
 from lrrf_jax.learners.forest.fit import ForestParams
@@ -55,12 +57,12 @@ def test_a_few_rows_need_no_program(aggregation, n_labels):
     assert seen == []
     if aggregation == "two-step":
         with traces() as seen:  # it would be seen
-            ranker.predict(np.zeros((33, 2)))
+            ranker.compile([33])
         assert "forest_ranks" in seen
 
 
 @pytest.mark.parametrize("name", [n for n in LEARNERS if issubclass(LEARNERS[n], TreeLabelRanker)])
-def test_every_forest_says_of_a_row_what_it_says_of_it_among_many(name):
+def test_every_forest_says_of_a_row_what_it_says_of_it_among_many(name, hot):
     ranker, x = ranker_of(Shape(5, 10, 6, 7, "two-step"), learner=LEARNERS[name])
     x = x[:130].copy()
     x[::5, 2] = np.nan
@@ -73,13 +75,113 @@ def test_every_forest_says_of_a_row_what_it_says_of_it_among_many(name):
             np.testing.assert_array_equal(found, expected[:64])
 
 
+# ------------------------------------------------------------------------- many rows, at first
+METHODS = ("predict", "predict_scores", "apply")
+
+
+def is_either_way(forest):
+    """Whether some tests send missing values to the left, and some to the right."""
+    return 0 < forest.missing_left[forest.threshold > -np.inf].mean() < 1
+
+
+def sizes_of_programs(ranker):
+    """Rows for which a program of ranks, scores and leaves was called, in this order."""
+    return [ranker._seen(which).sizes for which in (True, False, None)]
+
+
+@pytest.mark.parametrize(
+    ("aggregation", "n_labels"),
+    [("two-step", 4), ("one-step", 4), ("copeland", 5), ("kemeny", 4), ("kemeny", 8)],
+)
+def test_first_calls_of_many_rows_need_no_program_and_say_to_the_bit_what_it_says(
+    aggregation, n_labels, monkeypatch
+):
+    shape = Shape(4, 9, 3, n_labels, aggregation)
+    models = (ranker_of(shape, seed) for seed in range(20))
+    ranker, x = next(model for model in models if is_either_way(model[0].forest_))
+    x = np.resize(x, (700, 3))
+    assert np.isnan(x).any()
+    with traces() as seen:
+        at_first = [getattr(ranker, method)(x) for method in METHODS]
+    assert seen == []
+    monkeypatch.setattr(few_rows, "_CELLS_TO_COMPILE", 0)
+    with traces() as seen:
+        for method, expected in zip(METHODS, at_first, strict=True):
+            found = getattr(ranker, method)(x)
+            assert found.dtype == expected.dtype
+            np.testing.assert_array_equal(found.view(np.int32), expected.view(np.int32))
+    assert {"forest_ranks", "forest_scores", "_leaf_numbers"} <= set(seen)
+    assert sizes_of_programs(ranker) == [{1024}] * 3
+
+
+def test_thirty_small_tables_of_other_shapes_are_ranked_without_any_program():
+    rng = np.random.default_rng(0)
+    with traces() as seen:
+        for seed in range(30):
+            aggregation = ("two-step", "one-step", "copeland", "kemeny")[seed % 4]
+            shape = Shape(*rng.integers([1, 1, 1, 2], [9, 60, 17, 9]).tolist(), aggregation)
+            ranker, x = ranker_of(shape, seed)
+            x = np.resize(x, (rng.integers(33, 4097), shape.n_features))
+            for method in METHODS:
+                assert len(getattr(ranker, method)(x)) == len(x)
+            assert sizes_of_programs(ranker) == [set()] * 3
+    assert seen == []
+
+
+@pytest.mark.parametrize("depth", range(1, 17))
+def test_first_calls_of_many_rows_rank_as_a_plain_walk_does_at_every_depth(depth):
+    shape = Shape(depth, 5, 4, 6, "two-step")
+    ranker, x = ranker_of(shape, seed=depth)
+    x = np.resize(x, (600, 4))
+    np.testing.assert_array_equal(ranker.predict(x), by_walks(ranker, shape, x))
+    assert sizes_of_programs(ranker)[0] == set()
+
+
+def test_a_program_is_compiled_when_numpy_has_done_as_much_as_that_costs(monkeypatch):
+    ranker, x = ranker_of(Shape(3, 7, 4, 5, "one-step"))
+    cells = 7 * 16 + 64  # of a row: the first tests of each tree, and an ordering
+    monkeypatch.setattr(few_rows, "_CELLS_TO_COMPILE", 250 * cells)
+    for n_rows, sizes in (
+        (100, set()),
+        (100, set()),
+        (200, set()),  # is another program's
+        (50, set()),
+        (33, {128}),
+        (100, {128}),
+        (51, {128}),
+        (200, {128, 256}),
+        (4097, {128, 256, 2048}),  # so many at once
+        (2000, {128, 256, 2048}),
+    ):
+        ranker.predict(x[:1].repeat(n_rows, 0))
+        assert sizes_of_programs(ranker) == [sizes, set(), set()]
+    assert sum(ranker._seen(True).done_without.values()) == (250 + 200) * cells
+    # What was asked for beforehand is there, and a copy knows of nothing.
+    twin = copy.deepcopy(ranker).compile([100])
+    twin.predict(x[:100])
+    assert twin._seen(True).done_without == {}
+
+
+def test_first_calls_need_bounded_memory_however_wide_leaves_are():
+    ranker, x = ranker_of(Shape(2, 40, 3, 40, "copeland"))  # 780 pairs
+    x = np.resize(x, (1500, 3))
+    expected = ranker.predict(x[:8])
+    tracemalloc.start()
+    found = ranker.predict(x)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    np.testing.assert_array_equal(found[:8], expected)
+    assert sizes_of_programs(ranker)[0] == set()
+    assert peak < 10 * 2**20
+
+
 def test_threads_that_ask_at_once_get_the_same_answers():
     shape = Shape(8, 30, 5, 6, "two-step")
     ranker, x = ranker_of(shape)
     x = x[:400]
     expected = by_walks(ranker, shape, x)
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
-        for size in (1, 4):
+        for size in (1, 4, 50):
             ranker._forget_derived()  # they make its tables at once, too
             starts = range(0, len(x), size)
             found = list(pool.map(lambda at, size=size: ranker.predict(x[at : at + size]), starts))
@@ -130,6 +232,7 @@ def test_rows_of_accelerators_go_to_these():
     assert ranker._on_host(8) is not None
     with accelerator_forms():
         assert ranker._on_host(8) is None
+        assert ranker._on_host(100, ranker._seen(True)) is None
     with use_devices(jax.devices()[:1]):
         assert ranker._on_host(8) is not None
     with jax.default_device(jax.devices()[0]):

@@ -22,7 +22,7 @@ def test_classes_are_top_labels_as_in_the_papers_iris_table():
     positions = np.array(
         [[1, 2, 3], [3, 2, 1], [2, 3, 1], [2, 1, 3], [3, 1, 2], [3, 2, 1]], np.float32
     )
-    top = np.asarray(label_at_position(positions))[:, 0] + 1
+    top = label_at_position(positions)[:, 0] + 1
     assert top.tolist() == [1, 3, 3, 2, 2, 3]
 
 

@@ -19,6 +19,8 @@ from lrrf_jax import LEARNERS
 from lrrf_jax._jax_settings import _OURS, our_settings
 from tests.learners.test_contract import PARTIAL_Y, WEIGHT, X, make, quiet_fit, traces
 
+pytestmark = pytest.mark.usefixtures("hot")  # NumPy does not look at settings of JAX
+
 # Another value of each setting that can reach a program, or the calls that run it.
 OTHER = {
     "array_garbage_collection_guard": "log",

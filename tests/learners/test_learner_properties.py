@@ -15,7 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lrrf_jax._backend import CPU
-from lrrf_jax.learners.batching import batch_sizes, map_rows
+from lrrf_jax.learners.batching import TILE, batch_sizes, map_rows
+from lrrf_jax.learners.streaming import Seen
 from tests import oracles
 from tests.learners.test_contract import (
     N_FEATURES,
@@ -127,11 +128,14 @@ def test_calls_cover_every_row_once_and_only_the_last_is_padded(n_rows, n_thread
 @given(st.integers(1, 9000), st.integers(1, 3))
 def test_a_function_of_rows_is_applied_to_each_row_once(n_rows, n_columns):
     rows = np.arange(n_rows * n_columns, dtype=np.float32).reshape(n_rows, n_columns)
-    seen = []
+    asked, seen = [], Seen()
 
     def double(block):
-        seen.append(len(block))
+        asked.append(len(block))
         return block * 2
 
-    np.testing.assert_array_equal(map_rows(double, rows), rows * 2)
-    assert sorted(seen) == sorted(batch_sizes(n_rows))
+    np.testing.assert_array_equal(map_rows(double, rows, seen), rows * 2)
+    assert max(asked) <= TILE
+    asked.clear()
+    np.testing.assert_array_equal(map_rows(double, rows, seen), rows * 2)
+    assert sorted(asked) == sorted(batch_sizes(n_rows))

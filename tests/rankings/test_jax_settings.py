@@ -76,7 +76,6 @@ CALLS = {
         *(PARTIAL, GROUP, WEIGHT, np.array(0.5), PRIOR),
     ),
     "plackett_luce.fit_tables": (plackett_luce.fit_tables, TABLES, WEIGHT.reshape(2, 3)),
-    "label_at_position": (statistics.label_at_position, PARTIAL),
     "borda_votes": (statistics.borda_votes, PARTIAL),
 }
 # Their results have the type of their arguments, so that 64 bits give more digits.

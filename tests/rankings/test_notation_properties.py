@@ -116,8 +116,8 @@ def test_votes_signs_and_places_follow_a_renaming_of_the_labels(rankings, data):
     np.testing.assert_array_equal(
         borda_votes(renamed), np.asarray(borda_votes(positions))[:, order]
     )
-    labels = np.asarray(label_at_position(positions))
-    found = np.asarray(label_at_position(renamed))
+    labels = label_at_position(np.asarray(positions))
+    found = label_at_position(np.asarray(renamed))
     at = np.argsort(order)
     np.testing.assert_array_equal(found, np.where(labels < 0, -1, at[labels]))
 

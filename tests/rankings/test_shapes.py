@@ -7,7 +7,7 @@ import pytest
 
 from lrrf_jax.rankings import aggregation, completion, kemeny, mallows, pairwise, plackett_luce
 from lrrf_jax.rankings.permutations import n_ranked, take_in_order
-from lrrf_jax.rankings.statistics import borda_votes, label_at_position
+from lrrf_jax.rankings.statistics import borda_votes
 from lrrf_jax.training import minimise
 
 RANKS = jnp.array([[1, 2, 3], [2, 3, 1]])
@@ -50,7 +50,6 @@ def test_groups_of_other_shapes_stop_the_trace(family, arguments):
     "call",
     [
         lambda: borda_votes(RANKS),
-        lambda: label_at_position(RANKS),
         lambda: n_ranked(RANKS),
         lambda: completion.most_probable_extension(RANKS, RANKS),
         lambda: mallows.fit_groups(POSITIONS, WEIGHT, WEIGHT, 1),

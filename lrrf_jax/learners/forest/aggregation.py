@@ -12,9 +12,9 @@ from lrrf_jax._typing import Array, NDArray
 from lrrf_jax._xla import fusion_barrier
 from lrrf_jax.rankings.aggregation import copeland, kemeny, scores_in_order
 from lrrf_jax.rankings.on_host import ordering_of_scores, ranks_of_ordering
-from lrrf_jax.rankings.pairwise import pair_signs, preference_matrix
+from lrrf_jax.rankings.pairwise import pair_signs_on_host, preference_matrix
 from lrrf_jax.rankings.permutations import rank_scores
-from lrrf_jax.rankings.statistics import borda_votes
+from lrrf_jax.rankings.statistics import borda_votes_on_host
 
 AGGREGATIONS = ("two-step", "one-step", "copeland", "kemeny")
 SHRUNKEN = ("copeland", "kemeny")  # leaves start with half an observation of mean weight
@@ -72,7 +72,7 @@ def leaf_statistics(
     """
     ones = np.ones((len(positions), 1), np.int32)
     if aggregation in ("two-step", "one-step"):
-        votes = np.asarray(borda_votes(positions))
+        votes = borda_votes_on_host(positions)
         if (votes == np.round(votes)).all():
             vote_scale = 1
         votes = np.round(votes * vote_scale).astype(np.int32)
@@ -80,7 +80,7 @@ def leaf_statistics(
             return votes, borda_ranks
         sums = np.concatenate([votes, ones], axis=1)
         return sums, functools.partial(mean_votes, vote_scale=vote_scale)
-    signs = np.asarray(pair_signs(positions), np.int32)
+    signs = pair_signs_on_host(positions).astype(np.int32)
     n_pairs = signs.shape[1]
     observed = np.abs(signs)
     informative = observed.any(1)

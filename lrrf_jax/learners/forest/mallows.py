@@ -26,7 +26,7 @@ from lrrf_jax.learners.forest.ranker import TreeLabelRanker
 from lrrf_jax.rankings.completion import most_probable_extension
 from lrrf_jax.rankings.mallows import fit_groups
 from lrrf_jax.rankings.permutations import rank_scores
-from lrrf_jax.rankings.statistics import borda_votes
+from lrrf_jax.rankings.statistics import borda_votes_on_host
 from lrrf_jax.trees.forest import Forest
 
 _VOTE_SCALE = 64  # votes of partial rankings are fractions; sums of integers are exact
@@ -115,7 +115,7 @@ def _leaf_centres(
     if not unseen.any():
         return centre
 
-    votes = np.round(np.asarray(borda_votes(table.positions)) * _VOTE_SCALE).astype(np.int64)
+    votes = np.round(borda_votes_on_host(table.positions) * _VOTE_SCALE).astype(np.int64)
     ranked = ~np.isnan(table.positions)
 
     def by_slot(values: NDArray) -> NDArray:  # (n_samples, n_labels) -> (n_slots, n_labels)

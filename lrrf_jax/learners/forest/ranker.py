@@ -29,6 +29,7 @@ from lrrf_jax.learners.persistence.forests import (
     forest_of_flat,
     unpack_forest,
 )
+from lrrf_jax.learners.streaming import Seen
 from lrrf_jax.trees.forest import Forest
 
 
@@ -99,11 +100,11 @@ class TreeLabelRanker(LabelRanker):
         forest = self.params_.forest
         return 8 * (forest.n_trees + forest.n_outputs + self.config_.n_labels)
 
-    def _on_host(self, n_rows: int) -> FewRowsRanker | None:
+    def _on_host(self, n_rows: int, seen: Seen | None = None) -> FewRowsRanker | None:
         if "_few_rows" not in self.__dict__:
             self._few_rows = FewRowsRanker(self.params_.forest, **self._static())
         few = self._few_rows
-        if n_rows > few.most_rows:
+        if n_rows > few.most_rows and not (seen and few.spares_compiling(n_rows, seen)):
             return None
         require_devices()  # whatever the number of rows
         return few if backend_in_use().on_host and is_exact_here() else None
@@ -140,11 +141,12 @@ class TreeLabelRanker(LabelRanker):
         return np.asarray(self.forest_.leaf_slot)[np.arange(leaf.shape[1]), leaf]
 
     def _leaves(self, features: NDArray) -> NDArray:  # int32 (n_samples, n_estimators)
-        few = self._on_host(len(features))
+        seen = self._seen(None)
+        few = self._on_host(len(features), seen)
         if few is not None:
             return few.leaves(features)
         with our_settings():
-            return views.leaves(features, self._on_one())
+            return views.leaves(features, self._on_one(), seen)
 
     # ------------------------------------------------------------------------------- fitted
     @property

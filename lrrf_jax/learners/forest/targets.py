@@ -8,8 +8,13 @@ import numpy as np
 from lrrf_jax._typing import NDArray
 from lrrf_jax.learners.forest.config import ForestConfig
 from lrrf_jax.rankings.mallows import fit_dispersion
-from lrrf_jax.rankings.pairwise import antisymmetric, pair_signs
-from lrrf_jax.rankings.statistics import borda_votes, label_at_position, ranking_classes
+from lrrf_jax.rankings.pairwise import pair_signs_on_host
+from lrrf_jax.rankings.permutations import places
+from lrrf_jax.rankings.statistics import (
+    borda_votes_on_host,
+    label_at_position,
+    ranking_classes,
+)
 from lrrf_jax.trees.class_criterion import DENSE_CLASSES, ClassEntropy, SparseClassEntropy
 from lrrf_jax.trees.criterion import Criterion
 from lrrf_jax.trees.edira import SimilarityEntropy
@@ -50,7 +55,7 @@ def _top_labels(positions, config, total_weight, weighted) -> tuple[NDArray, Cri
     n_labels = config.n_labels
     # Of complete rankings the last place follows from the others.
     n_stages = max(2, n_labels - 1) if config.purity == "ranking" else 1
-    stat = np.asarray(label_at_position(positions))[:, :n_stages]
+    stat = label_at_position(positions)[:, :n_stages]
     # Samples without a class carry no weight, so counts are sums of weights only where every
     # one has a class.
     return stat, ClassEntropy(n_labels, n_stages, separate_count=weighted)
@@ -69,7 +74,7 @@ def _ranking_classes(positions, config, total_weight, weighted) -> tuple[NDArray
 
 def _alike_classes(positions, config, total_weight, weighted) -> tuple[NDArray, Criterion]:
     classes, _ = ranking_classes(positions)
-    signs = np.asarray(pair_signs(positions), np.int32)
+    signs = pair_signs_on_host(positions).astype(np.int32)
     criterion = SimilarityEntropy(
         len(positions),
         _scale_bits(total_weight),
@@ -87,7 +92,7 @@ def _scale_bits(total_weight: float) -> int:
 
 
 def _pair_variance(positions, config, total_weight, weighted) -> tuple[NDArray, Criterion]:
-    signs = np.asarray(pair_signs(positions), np.int32)
+    signs = pair_signs_on_host(positions).astype(np.int32)
     n_pairs, masked = signs.shape[1], bool((signs == 0).any())
     stat = np.concatenate([signs, np.abs(signs)], axis=1) if masked else signs
     return stat, Variance(n_pairs, masked, separate_count=weighted, signs=True)
@@ -101,7 +106,7 @@ def _position_variance(positions, config, total_weight, weighted) -> tuple[NDArr
 
 def _vote_variance(positions, config, total_weight, weighted) -> tuple[NDArray, Criterion]:
     # What is known of the position in the complete ranking; see `borda_votes`.
-    votes = 2 * np.asarray(borda_votes(positions)) - (config.n_labels + 1)
+    votes = 2 * borda_votes_on_host(positions) - (config.n_labels + 1)
     if (votes != np.round(votes)).any():
         votes = votes * _VOTE_SCALE
     return _variance(np.round(votes), np.isnan(positions), weighted)
@@ -118,8 +123,10 @@ def _variance(values, missing, weighted) -> tuple[NDArray, Criterion]:
 def _dispersion(
     positions, config, total_weight, weighted, *, impurity
 ) -> tuple[NDArray, Criterion]:
-    signs = np.asarray(pair_signs(positions), np.int32)
-    wins = np.asarray(antisymmetric(signs, config.n_labels)).sum(-1, dtype=np.int32)
+    signs = pair_signs_on_host(positions).astype(np.int32)
+    n_before, n_level = places(positions)
+    n_ranked = np.count_nonzero(n_level, axis=1)[:, None]
+    wins = np.where(n_level > 0, n_ranked - n_level - 2 * n_before, 0)  # less defeats
     masked = bool((signs == 0).any())
     columns = [signs, wins] + [np.abs(signs).sum(1, keepdims=True)] * masked
     criterion = Disagreement(
@@ -142,7 +149,7 @@ def _dispersion_curve(n_labels: int, impurity: str) -> tuple[float, ...]:
 
 
 def _similarity(positions, config, total_weight, weighted) -> tuple[NDArray, Criterion]:
-    signs = np.asarray(pair_signs(positions), np.int32)
+    signs = pair_signs_on_host(positions).astype(np.int32)
     n_pairs, masked = signs.shape[1], bool((signs == 0).any())
     stat = np.concatenate([signs, np.abs(signs)], axis=1) if masked else signs
     return stat, MeanSimilarity(n_pairs, config.patience, masked, separate_count=weighted)

@@ -23,6 +23,7 @@ from lrrf_jax.learners._table import TrainingTable
 from lrrf_jax.learners.batching import map_rows, map_tiles
 from lrrf_jax.learners.forest.aggregation import ranks_of_sums
 from lrrf_jax.learners.forest.warm_start import LastFit
+from lrrf_jax.learners.streaming import Seen
 from lrrf_jax.trees.draws import count_rows, keys_of_trees
 from lrrf_jax.trees.forest import Forest
 
@@ -48,9 +49,9 @@ def _leaf_numbers(forest: ReadyForest, features: Array) -> Array:
     return map_tiles(lambda rows: find_leaves(forest, rows).T, features, rows_at_once(forest))
 
 
-def leaves(features: NDArray, forest: ReadyForest) -> NDArray:
-    """Leaf of each row in each tree, int32 (n_samples, n_trees)."""
-    return map_rows(lambda rows: _leaf_numbers(forest, rows), features)
+def leaves(features: NDArray, forest: ReadyForest, seen: Seen | None = None) -> NDArray:
+    """Leaf of each row in each tree, int32 (n_samples, n_trees); ``seen``: see `map_rows`."""
+    return map_rows(lambda rows: _leaf_numbers(forest, rows), features, seen)
 
 
 def leaf_at_depth(leaf: NDArray, depth: int, larger: int) -> NDArray:  # int32, the shape of leaf
