@@ -112,18 +112,18 @@ def _search_bins(
     return bins.astype(jnp.uint8)
 
 
-def _plane(bits: Array) -> Array:  # bool (n_features, 8, n) -> uint8 (n_features, n)
+def _plane(bits: Array) -> Array:  # bool (..., 8, n) -> uint8 (..., n)
     """Put eight runs of rows into the bits of bytes."""
     plane = jnp.zeros((), jnp.uint8)
     for k in range(8):
-        plane = plane | jnp.where(bits[:, k], jnp.uint8(1 << k), jnp.uint8(0))
+        plane = plane | jnp.where(bits[..., k, :], jnp.uint8(1 << k), jnp.uint8(0))
     return plane
 
 
 def _bin_planes(
     forest: SlicedForest,
     features: Array,  # float32 (n_samples, n_features)
-) -> tuple[Array, ...]:  # uint8 (n_used, n_samples / 8)
+) -> tuple[Array, Array]:  # uint8 (n_bits, n_used, n_samples / 8), (n_used, n_samples / 8)
     """Return a plane for each bit of the bins, the lowest first, and one for NaN.
 
     Bit k of byte p is that of row ``k n_samples / 8 + p``: comparisons work on neighbours.
@@ -131,15 +131,16 @@ def _bin_planes(
     keys = float_key(take(features.T, forest.feature)).reshape(len(forest.feature), 8, -1)
     keys = fusion_barrier(keys)
     n_bits = max(table.shape[1].bit_length() for table in forest.tables)
-    parts: list[list[Array]] = [[] for _ in range(n_bits)]  # of each bit, table by table
-    first = 0
+    bit = jnp.arange(n_bits, dtype=jnp.uint8)[:, None, None, None]
+    parts, first = [], 0
     for table in forest.tables:
         bins = fusion_barrier(_search_bins(keys[first : first + len(table)], table))
-        for k, part in enumerate(parts):
-            part.append(_plane((bins >> k & 1) > 0))
+        parts.append(_plane((bins >> bit & 1) > 0))
         first += len(table)
-    planes = [part[0] if len(part) == 1 else jnp.concatenate(part) for part in parts]
-    return fusion_barrier(*planes, _plane(keys == LOWEST))
+    # Not in one kernel with what is put together: it would take five times as long.
+    planes = parts[0] if len(parts) == 1 else jnp.concatenate(fusion_barrier(*parts), axis=1)
+    planes, missing = fusion_barrier(planes, _plane(keys == LOWEST))
+    return planes, missing
 
 
 def _answer_planes(
@@ -147,7 +148,7 @@ def _answer_planes(
     features: Array,  # float32 (n_samples, n_features)
 ) -> Array:  # uint8 (n_questions, n_samples / 8)
     """Answer every question for every row: whether it goes right."""
-    *planes, missing = _bin_planes(forest, features)
+    planes, missing = _bin_planes(forest, features)
     right: Array = jnp.full((), 2**8 - 1, jnp.uint8)  # bins of no bits are at most any number
     for k, plane in enumerate(planes):
         # Of two numbers whose bits differ here, those below do not count.
@@ -205,8 +206,7 @@ def sum_leaves_sliced(
     def add_trees(total: Array, trees: tuple[Array, Array]) -> tuple[Array, None]:
         questions, words = trees  # int32 (n, n_nodes), uint32 (n, 2**depth, n_words), n per step
         path = _select_paths(fusion_barrier(take(planes, questions)))
-        path = list(fusion_barrier(*path)) if len(path) > 1 else path
-        leaves = fusion_barrier(_leaf_numbers(path))
+        leaves = fusion_barrier(_leaf_numbers(list(fusion_barrier(jnp.stack(path)))))
         for leaf, word in zip(leaves, words, strict=True):  # one loop over the rows
             total = total + take(word, leaf.astype(jnp.int32))
         return total, None

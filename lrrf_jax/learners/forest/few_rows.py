@@ -25,8 +25,8 @@ from lrrf_jax.trees.forest import Forest
 # rows and trees up to which it would be no faster if it were there.
 _MOST_ROWS_AT_ANY_RATE, _MOST_ROWS, _MOST_ROW_TREES = 8, 32, 1200
 # More rows are ranked here as long as that takes less, in all, than their program does to compile:
-# .75 s, and .05 where it was kept on disk. A cell, one of the 16 columns or more that a row and
-# tree take, is 4 ns of NumPy, so that the quarter of a second between them is 2**26 cells.
+# half a second, and .05 s where it was kept on disk. A cell, one of the 16 columns or more that
+# a row and tree take, is 4 ns of NumPy: the quarter of a second between them is 2**26 cells.
 _MOST_ROWS_AT_FIRST, _CELLS_TO_COMPILE = 4096, 2**26
 _LEAST_COLUMNS = 16  # of a round of tests
 _CELLS_OF_ROW = 64  # an ordering, and each step of Kemeny's search for one
