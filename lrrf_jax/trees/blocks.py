@@ -9,7 +9,7 @@ import dataclasses
 import functools
 import math
 from collections.abc import Callable, Iterator
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import jax
 import numpy as np
@@ -31,6 +31,7 @@ from lrrf_jax.trees.padding import share_program, small_of
 
 _LARGE_COPIES = 4  # of a table in memory, where steps are large
 _MOST_CELLS = 2**31
+_compiled: set[Any] = set()  # programs that a block of this process has grown by
 _FEW_TREES = 8  # that have a program of their own, if they draw few rows
 
 
@@ -78,7 +79,10 @@ def grow_blocks(
     if memory_budget is not None:
         one_each = _grown_bytes(samples, config, company) * _devices.n_in_one_memory(devices)
         n_threads = max(1, min(n_threads, memory_budget // one_each))
-    for block, grown in zip(blocks, _in_threads(grow, blocks, n_threads), strict=True):
+    program = config, company.room, *(np.shape(field) for field in samples[:-1]), devices
+    in_turn = _in_threads(grow, blocks, n_threads, alone=program not in _compiled)
+    for block, grown in zip(blocks, in_turn, strict=True):
+        _compiled.add(program)
         yield _without_padding(block, finish(grown), n_leaf_stats)
 
 
@@ -257,11 +261,14 @@ def _company(
 
 
 def _in_threads(
-    start: Callable[[NDArray], Trees], blocks: list[NDArray], n_threads: int
+    start: Callable[[NDArray], Trees], blocks: list[NDArray], n_threads: int, *, alone: bool
 ) -> Iterator[Trees]:
-    yield start(blocks[0])  # alone, so that the program is compiled once
-    if n_threads == 1:
-        yield from map(start, blocks[1:])
+    """Start one after another; the first ``alone``, so that its program is compiled once."""
+    if alone:
+        yield start(blocks[0])
+        blocks = blocks[1:]
+    if n_threads == 1 or len(blocks) < 2:
+        yield from map(start, blocks)
         return
 
     def start_there(block: NDArray) -> Trees:
@@ -269,7 +276,7 @@ def _in_threads(
             return start(block)
 
     with concurrent.futures.ThreadPoolExecutor(n_threads) as pool:
-        yield from pool.map(start_there, blocks[1:])
+        yield from pool.map(start_there, blocks)
 
 
 def as_deep_as_grown(grown: Grown) -> Grown:

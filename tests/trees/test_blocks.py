@@ -2,6 +2,7 @@
 
 import copy
 import dataclasses
+import threading
 
 import chex
 import jax
@@ -56,7 +57,7 @@ def plan(monkeypatch):
     def plan(trees, **options):
         seen = {}
 
-        def in_threads(start, blocks, n_threads):
+        def in_threads(start, blocks, n_threads, alone):
             seen.update(numbers=np.array(blocks).tolist(), n_threads=n_threads)
             return []
 
@@ -229,3 +230,21 @@ def test_trees_taken_apart_and_joined_sum_to_the_same(seed, n_first):
     gains = np.concatenate([node_levels(part.gain, forest.depth, 0) for part in parts])
     split = is_split(forest)
     np.testing.assert_array_equal(gains[split], grown.gain[split])
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+@pytest.mark.parametrize("alone", [False, True])
+def test_blocks_come_in_order_and_the_first_alone_where_its_program_is_new(n_threads, alone):
+    first_is_done, together = threading.Event(), threading.Barrier(2, timeout=20)
+
+    def start(block):
+        if alone:
+            assert block == 0 or first_is_done.is_set()
+            first_is_done.set()
+        elif n_threads > 1 and block < 2:
+            together.wait()  # both are in work at a time
+        return -block
+
+    numbers = [0, 1, 2]
+    found = list(blocks._in_threads(start, numbers, n_threads, alone=alone))
+    assert found == [0, -1, -2]
