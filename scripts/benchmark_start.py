@@ -131,6 +131,7 @@ def first_contact(trees, n_shapes, programs):
         new_x, new_y = table(shape, number)
         steps.take(f"data set {number}", lambda x=new_x, y=new_y: fitted(x, y).predict(x))
     steps.take_often("warm fit", lambda: fitted(x, y))
+    ranker.compile([len(x)])  # or NumPy ranks until that would have taken as long
     steps.take_often("warm predict", lambda: ranker.predict(x))
     steps.take_often("warm single row", lambda: ranker.predict(x[:1]))
     return steps.found
