@@ -60,31 +60,49 @@ def grow_blocks(
     config = suited_to(backend, config)
     enough = -(-len(trees) // len(devices))
     size = trees_at_once or _trees_at_once(samples, config, enough, backend)
-    blocks = []
+    numbers = []
     for start in range(0, len(trees), size * len(devices)):
         # The last block keeps the shape of the others.
-        blocks.append(np.full((len(devices), size), -1, np.int32))
+        numbers.append(np.full((len(devices), size), -1, np.int32))
         shares = np.array_split(trees[start : start + size * len(devices)], len(devices))
-        for row, share in zip(blocks[-1], shares, strict=True):
+        for row, share in zip(numbers[-1], shares, strict=True):
             row[: len(share)] = share
-    grow, finish = _block_grower(key, samples, config, devices)
+    blocks = _with_keys(key, np.stack(numbers))
+    grow, finish = _block_grower(samples, config, devices)
     n_threads = _devices.n_workers(devices)
     if memory_budget is not None:
         one_each = _tree_bytes(samples, config) * size * _devices.n_in_one_memory(devices)
         n_threads = max(1, min(n_threads, memory_budget // one_each))
     for block, grown in zip(blocks, _in_threads(grow, blocks, n_threads), strict=True):
-        yield _without_padding(block, finish(grown))
+        yield _without_padding(block.numbers, finish(grown))
+
+
+class _Block(NamedTuple):
+    """Trees that grow together."""
+
+    numbers: NDArray  # int32 (n_devices, n_trees), -1: none
+    keys: TreeKeys  # fields (n_devices, n_trees, 2)
+
+
+def _with_keys(
+    key: Array,
+    numbers: NDArray,  # int32 (n_blocks, n_devices, n_trees)
+) -> list[_Block]:
+    """Derive the keys of all trees at once: those of a few cost as much."""
+    keys = keys_of_trees(key, numbers.reshape(-1))
+    of_block = (field.reshape(*numbers.shape, 2) for field in keys)
+    return [_Block(own, TreeKeys(*fields)) for own, *fields in zip(numbers, *of_block, strict=True)]
 
 
 def _block_grower(
-    key: Array, samples: Samples, config: GrowthConfig, devices: _devices.Devices
-) -> tuple[Callable[[NDArray], Trees], Callable[[Trees], Trees]]:
-    """Return two steps for a block, (n_devices, n_trees): for any thread, and for the first."""
+    samples: Samples, config: GrowthConfig, devices: _devices.Devices
+) -> tuple[Callable[[_Block], Trees], Callable[[Trees], Trees]]:
+    """Return two steps for a block: for any thread, and for the first."""
     if len(devices) == 1:
         samples = jax.device_put(samples, devices[0])
 
-        def grow(numbers: NDArray) -> Trees:
-            keys, exists = keys_of_trees(key, numbers[0]), numbers[0] >= 0
+        def grow(block: _Block) -> Trees:
+            keys, exists = TreeKeys(*(field[0] for field in block.keys)), block.numbers[0] >= 0
             return Trees(*jax.device_get(grow_together(keys, exists, samples, config)))
 
         return grow, lambda trees: jax.tree.map(lambda field: field[None], trees)
@@ -92,10 +110,9 @@ def _block_grower(
     line = _devices.line_up(devices, "trees")
     samples = _devices.replicate(samples, line)
 
-    def start(numbers: NDArray) -> Trees:
-        numbers = numbers.reshape(-1)
-        all_trees = keys_of_trees(key, numbers), numbers >= 0
-        keys, exists = jax.tree.map(lambda field: _devices.split(field, line), all_trees)
+    def start(block: _Block) -> Trees:
+        of_devices = jax.tree.map(np.concatenate, (block.keys, block.numbers >= 0))
+        keys, exists = jax.tree.map(lambda field: _devices.split(field, line), of_devices)
         trees = grow_on_mesh(keys, exists, samples, config, line=line)
         jax.block_until_ready(trees)
         return trees
@@ -230,14 +247,14 @@ def _trees_at_once(samples: Samples, config: GrowthConfig, n_trees: int, backend
 
 
 def _in_threads(
-    start: Callable[[NDArray], Trees], blocks: list[NDArray], n_threads: int
+    start: Callable[[_Block], Trees], blocks: list[_Block], n_threads: int
 ) -> Iterator[Trees]:
     yield start(blocks[0])  # alone, so that the program is compiled once
     if n_threads == 1:
         yield from map(start, blocks[1:])
         return
 
-    def start_there(block: NDArray) -> Trees:
+    def start_there(block: _Block) -> Trees:
         with our_settings():  # which threads do not inherit
             return start(block)
 
@@ -253,6 +270,8 @@ def as_deep_as_grown(grown: Grown) -> Grown:
 
 def join_grown(*grown: Grown) -> Grown:
     """Join several groups of trees, one after another."""
+    if len(grown) == 1:
+        return grown[0]
     forest = join(*(part.forest for part in grown))
     gains = [node_levels(part.gain, forest.depth, 0) for part in grown]
     return Grown(forest, np.concatenate(gains))

@@ -55,7 +55,7 @@ def plan(monkeypatch):
         seen = {}
 
         def in_threads(start, blocks, n_threads):
-            seen.update(numbers=np.array(blocks).tolist(), n_threads=n_threads)
+            seen.update(numbers=[block.numbers.tolist() for block in blocks], n_threads=n_threads)
             return []
 
         monkeypatch.setattr(blocks, "_in_threads", in_threads)
