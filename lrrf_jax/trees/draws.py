@@ -15,7 +15,7 @@ from jax import lax
 from lrrf_jax._numerics import running_sum
 from lrrf_jax._threefry import derive_keys, key_of, random_words, uniform_of, words_at
 from lrrf_jax._typing import AnyArray, Array, NDArray
-from lrrf_jax._xla import add_at, fusion_barrier, take
+from lrrf_jax._xla import add_at, fusion_barrier, place_at, take
 from lrrf_jax.trees.growth import Candidates, Drawn, GrowthConfig, Samples
 
 
@@ -92,9 +92,7 @@ def draw_samples(
     tree = jnp.arange(n_trees, dtype=jnp.int32)[:, None]
     place = jnp.where(is_drawn > 0, place + capacity * tree, capacity * n_trees).reshape(-1)
     row = jnp.broadcast_to(jnp.arange(n_rows, dtype=jnp.int32), counts.shape).reshape(-1)
-    nothing = jnp.zeros(n_trees * capacity, jnp.int32)
-    row = nothing.at[place].set(row, mode="drop")
-    copies = nothing.at[place].set(counts.reshape(-1), mode="drop")
+    row, copies = (place_at(n_trees * capacity, place, a) for a in (row, counts.reshape(-1)))
     at, weight = jnp.repeat(tree[:, 0], capacity), take(samples.weight, row) * copies
     drawn = Drawn(row, at, copies, weight, label=jnp.zeros(0, jnp.int32))
     return drawn._replace(label=config.criterion.start(drawn, samples))
