@@ -232,6 +232,8 @@ def _numbered_trees(samples: Samples, config: GrowthConfig) -> int:
 def _trees_at_once(samples: Samples, config: GrowthConfig, n_trees: int, backend: Backend) -> int:
     n_drawn = drawn_capacity(samples.weight.shape[0], config.bootstrap)
     memory = config.histogram_bytes * (_LARGE_COPIES if config.large_steps else 1)
+    if backend.grown_bytes is not None:
+        memory = min(memory, backend.grown_bytes)
     room = memory // _tree_bytes(samples, config)
     if config.large_steps:
         room = min(room, _numbered_trees(samples, config))

@@ -101,11 +101,13 @@ def test_memory_bounds_the_trees_in_work(plan, monkeypatch):
     assert plan(range(20), trees_at_once=1)["n_threads"] == 4
 
 
-def test_a_smaller_share_of_memory_means_fewer_trees_at_once():
+def test_a_smaller_share_of_memory_or_a_smaller_cache_means_fewer_trees_at_once():
     one = blocks._tree_bytes(SAMPLES, CONFIG)
     for n_fit in (1, 2, 4, 8):
         config = dataclasses.replace(CONFIG, histogram_bytes=n_fit * one + one // 2)
         assert blocks._trees_at_once(SAMPLES, config, 30, CPU) == n_fit
+        cache = dataclasses.replace(CPU, grown_bytes=n_fit * one + one // 2)
+        assert blocks._trees_at_once(SAMPLES, CONFIG, 30, cache) == n_fit
     small = dataclasses.replace(CONFIG, histogram_bytes=1)
     assert blocks._trees_at_once(SAMPLES, small, 30, CPU) == 1
     # Pairs of many labels weigh more than a class.
