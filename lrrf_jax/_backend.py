@@ -27,6 +27,7 @@ class Backend:
     search_bytes: int  # of histograms that are searched at a time
     grown_rows: int | None  # rows that trees grow on together; None: as many as memory holds
     grown_trees: int  # maximum number of trees that grow together
+    grown_bytes: int | None  # of tables that trees grow on together; None: as many as memory holds
     memory: int | None  # bytes to grow in, unless told otherwise; None: half of the device's
 
 
@@ -40,6 +41,7 @@ CPU = Backend(
     search_bytes=2**17,
     grown_rows=2**15,
     grown_trees=32,
+    grown_bytes=2**25,  # larger ones are out of the caches, and their pages new in every call
     memory=2**30,
 )
 ACCELERATOR = Backend(
@@ -52,6 +54,7 @@ ACCELERATOR = Backend(
     search_bytes=2**28,  # a search of so much takes longer than the host to start the next
     grown_rows=None,
     grown_trees=1024,
+    grown_bytes=None,
     memory=None,
 )
 

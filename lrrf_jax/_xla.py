@@ -33,6 +33,24 @@ def add_at(table: Array, index: Array, values: Array) -> Array:
     return table.at[index].add(values, mode="promise_in_bounds", wrap_negative_indices=False)
 
 
+def place_at(size: int, index: Array, values: Array) -> Array:
+    """Write values to places of zeros, (size,); those for the place behind the last are dropped.
+
+    XLA:CPU asks of each index whether it is inside: where chance decides that, processors guess
+    wrongly. So there is a place behind the last there.
+    """
+
+    def drop_behind(index: Array, values: Array) -> Array:
+        room = jnp.zeros(size + 1, values.dtype)
+        room = room.at[index].set(values, mode="promise_in_bounds", wrap_negative_indices=False)
+        return room[:size]
+
+    def drop_outside(index: Array, values: Array) -> Array:
+        return jnp.zeros(size, values.dtype).at[index].set(values, mode="drop")
+
+    return by_platform(index, values, cpu=drop_behind, accelerator=drop_outside)
+
+
 @overload
 def fusion_barrier(array: Array, /) -> Array: ...
 @overload

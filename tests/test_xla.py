@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lrrf_jax._xla import bucket_size, fusion_barrier
+from lrrf_jax._xla import bucket_size, fusion_barrier, place_at
 
 CELLS = {
     np.bool_: [False, True],
@@ -44,6 +44,13 @@ def test_a_barrier_needs_a_cell_in_its_first_array_alone():
     first, second = fusion_barrier(full, empty)
     assert first.tolist() == [1, 1]
     assert second.shape == (0, 3)
+
+
+def test_what_has_its_place_behind_the_last_is_dropped_and_places_without_a_value_stay_0():
+    index = np.int32([4, 0, 6, 6, 5, 6, 2])  # all of 0 .. 5 but 1 and 3, and three times behind
+    values = np.int32([-7, 8, 9, 10, 2**31 - 1, 11, 12])
+    found = jax.jit(lambda index, values: place_at(6, index, values))(index, values)
+    assert np.asarray(found).tolist() == [8, 0, 12, 0, -7, 2**31 - 1]
 
 
 @given(st.integers(1, 2**31), st.sampled_from([1, 2, 4, 8]), st.sampled_from([1, 64]))

@@ -60,20 +60,19 @@ def candidate_thresholds(
 
 
 def _column_thresholds(column: NDArray, max_thresholds: int) -> NDArray:
-    known = np.sort(column[~np.isnan(column)])
-    values, counts = np.unique(known, return_counts=True)
+    ordered = np.sort(column)  # NaN last
+    known = ordered[: len(ordered) - np.count_nonzero(np.isnan(ordered))]
     head = np.full(int(len(known) < len(column)), -np.inf, np.float32)
     room = max_thresholds - len(head)
-    lower, upper = values[:-1], values[1:]
-    if len(lower) > room:
-        below = np.cumsum(counts)[:-1]  # rows below each midpoint
+    below = np.flatnonzero(known[1:] != known[:-1]) + 1  # rows below each midpoint
+    if len(below) > room:
         wanted = np.arange(1, room + 1) * (len(known) / (room + 1))
         at = np.searchsorted(below, wanted)
         nearer = np.clip(at - 1, 0, None)
         at = np.clip(at, 0, len(below) - 1)
         at = np.where(wanted - below[nearer] < below[at] - wanted, nearer, at)
-        at = np.unique(at)
-        lower, upper = lower[at], upper[at]
+        below = below[np.unique(at)]
+    lower, upper = known[below - 1], known[below]
     middle = lower / 2 + upper / 2  # the sum could overflow
     return np.concatenate([head, np.where(middle > lower, middle, upper)])
 

@@ -68,14 +68,15 @@ def grow_blocks(
     else:
         company = _company(samples, config, -(-len(trees) // len(devices)), n_threads, backend)
     config = dataclasses.replace(config, n_draws=company.n_draws)
-    blocks, size = [], company.n_trees * len(devices)
+    numbers, size = [], company.n_trees * len(devices)
     for start in range(0, len(trees), size):
-        # Each has room for as many trees, so that they share a program.
-        blocks.append(np.full((len(devices), company.room), -1, np.int32))
+        # Each block has room for as many trees, so that they share a program.
+        numbers.append(np.full((len(devices), company.room), -1, np.int32))
         shares = np.array_split(trees[start : start + size], len(devices))
-        for row, share in zip(blocks[-1], shares, strict=True):
+        for row, share in zip(numbers[-1], shares, strict=True):
             row[: len(share)] = share
-    grow, finish = _block_grower(key, samples, config, devices)
+    blocks = _with_keys(key, np.stack(numbers))
+    grow, finish = _block_grower(samples, config, devices)
     if memory_budget is not None:
         one_each = _grown_bytes(samples, config, company) * _devices.n_in_one_memory(devices)
         n_threads = max(1, min(n_threads, memory_budget // one_each))
@@ -83,18 +84,35 @@ def grow_blocks(
     in_turn = _in_threads(grow, blocks, n_threads, alone=program not in _compiled)
     for block, grown in zip(blocks, in_turn, strict=True):
         _compiled.add(program)
-        yield _without_padding(block, finish(grown), n_leaf_stats)
+        yield _without_padding(block.numbers, finish(grown), n_leaf_stats)
+
+
+class _Block(NamedTuple):
+    """Trees that grow together."""
+
+    numbers: NDArray  # int32 (n_devices, n_trees), -1: none
+    keys: TreeKeys  # fields (n_devices, n_trees, 2)
+
+
+def _with_keys(
+    key: Array,
+    numbers: NDArray,  # int32 (n_blocks, n_devices, n_trees)
+) -> list[_Block]:
+    """Derive the keys of all trees at once: those of a few cost as much."""
+    keys = keys_of_trees(key, numbers.reshape(-1))
+    of_block = (field.reshape(*numbers.shape, 2) for field in keys)
+    return [_Block(own, TreeKeys(*fields)) for own, *fields in zip(numbers, *of_block, strict=True)]
 
 
 def _block_grower(
-    key: Array, samples: Samples, config: GrowthConfig, devices: _devices.Devices
-) -> tuple[Callable[[NDArray], Trees], Callable[[Trees], Trees]]:
-    """Return two steps for a block, (n_devices, n_trees): for any thread, and for the first."""
+    samples: Samples, config: GrowthConfig, devices: _devices.Devices
+) -> tuple[Callable[[_Block], Trees], Callable[[Trees], Trees]]:
+    """Return two steps for a block: for any thread, and for the first."""
     if len(devices) == 1:
         samples = jax.device_put(samples, devices[0])
 
-        def grow(numbers: NDArray) -> Trees:
-            keys, exists = keys_of_trees(key, numbers[0]), numbers[0] >= 0
+        def grow(block: _Block) -> Trees:
+            keys, exists = TreeKeys(*(field[0] for field in block.keys)), block.numbers[0] >= 0
             return Trees(*jax.device_get(grow_together(keys, exists, samples, config)))
 
         return grow, lambda trees: jax.tree.map(lambda field: field[None], trees)
@@ -102,10 +120,9 @@ def _block_grower(
     line = _devices.line_up(devices, "trees")
     samples = _devices.replicate(samples, line)
 
-    def start(numbers: NDArray) -> Trees:
-        numbers = numbers.reshape(-1)
-        all_trees = keys_of_trees(key, numbers), numbers >= 0
-        keys, exists = jax.tree.map(lambda field: _devices.split(field, line), all_trees)
+    def start(block: _Block) -> Trees:
+        of_devices = jax.tree.map(np.concatenate, (block.keys, block.numbers >= 0))
+        keys, exists = jax.tree.map(lambda field: _devices.split(field, line), of_devices)
         trees = grow_on_mesh(keys, exists, samples, config, line=line)
         jax.block_until_ready(trees)
         return trees
@@ -237,6 +254,8 @@ def _company(
     """Say how many trees grow together, of so many in all."""
     n_rows, n_samples = len(samples.weight), int(samples.sizes.n_samples)
     memory = config.histogram_bytes * (_LARGE_COPIES if config.large_steps else 1)
+    if backend.grown_bytes is not None:
+        memory = min(memory, backend.grown_bytes)
     limit = memory // _grown_bytes(samples, config, Company(1, 1, n_rows))
     limit = max(1, min(backend.grown_trees, limit))
     if config.large_steps:  # blocks of one size, and forests of nearly as many trees alike
@@ -244,15 +263,15 @@ def _company(
         share = -(-n_trees // -(-n_trees // limit))
         size = min(limit, bucket_size(share, per_octave=4, least=1))
         return Company(size, size, size * n_rows)
-    if small := small_of(n_samples):
-        room, n_draws = backend.grown_trees, small.n_draws
+    if small := small_of(n_samples, config.n_features):
+        together = Company(n_trees, backend.grown_trees, small.n_draws)
         if n_trees <= _FEW_TREES and n_trees * n_samples <= n_rows:
-            room, n_draws = _FEW_TREES, n_rows
-        share = min(-(-n_trees // n_threads), n_draws // n_samples)
-        together = Company(max(1, min(room, share)), room, n_draws)
-        if _grown_bytes(samples, config, together) <= memory:
-            return together
-        return Company(1, 1, n_rows)
+            together = Company(n_trees, _FEW_TREES, n_rows)
+        while together.room > 1 and _grown_bytes(samples, config, together) > memory:
+            room = together.room // 2
+            together = Company(n_trees, room, min(together.n_draws, room * n_rows))
+        share = min(-(-n_trees // n_threads), together.n_draws // n_samples, together.room)
+        return together._replace(n_trees=share)
     if backend.grown_rows is not None:
         limit = min(limit, max(1, backend.grown_rows // drawn_capacity(n_rows, config.bootstrap)))
     # A power of two, so that forests of other sizes share the program; surplus ones stay empty.
@@ -261,7 +280,7 @@ def _company(
 
 
 def _in_threads(
-    start: Callable[[NDArray], Trees], blocks: list[NDArray], n_threads: int, *, alone: bool
+    start: Callable[[_Block], Trees], blocks: list[_Block], n_threads: int, *, alone: bool
 ) -> Iterator[Trees]:
     """Start one after another; the first ``alone``, so that its program is compiled once."""
     if alone:
@@ -271,7 +290,7 @@ def _in_threads(
         yield from map(start, blocks)
         return
 
-    def start_there(block: NDArray) -> Trees:
+    def start_there(block: _Block) -> Trees:
         with our_settings():  # which threads do not inherit
             return start(block)
 
@@ -287,6 +306,8 @@ def as_deep_as_grown(grown: Grown) -> Grown:
 
 def join_grown(*grown: Grown) -> Grown:
     """Join several groups of trees, one after another."""
+    if len(grown) == 1:
+        return grown[0]
     forest = join(*(part.forest for part in grown))
     gains = [node_levels(part.gain, forest.depth, 0) for part in grown]
     return Grown(forest, np.concatenate(gains))

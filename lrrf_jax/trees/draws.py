@@ -15,7 +15,7 @@ from jax import lax
 from lrrf_jax._numerics import running_sum
 from lrrf_jax._threefry import derive_keys, key_of, uniform_of, words_at
 from lrrf_jax._typing import AnyArray, Array, NDArray
-from lrrf_jax._xla import add_at, fusion_barrier, take
+from lrrf_jax._xla import add_at, fusion_barrier, place_at, take
 from lrrf_jax.trees.growth import Candidates, Drawn, GrowthConfig, Samples, Sizes
 
 
@@ -106,9 +106,8 @@ def draw_samples(
     is_drawn = ((counted.copies > 0) & take(exists, counted.tree)).astype(jnp.int32)
     place = fusion_barrier(running_sum(is_drawn) - is_drawn)
     place = jnp.where(is_drawn > 0, place, capacity)
-    nothing = jnp.zeros(capacity, jnp.int32)
-    row, copies = (nothing.at[place].set(a, mode="drop") for a in (counted.row, counted.copies))
-    at = nothing.at[place].set(counted.tree, mode="drop") if len(exists) > 1 else nothing
+    row, copies = (place_at(capacity, place, a) for a in (counted.row, counted.copies))
+    at = place_at(capacity, place, counted.tree) if len(exists) > 1 else jnp.zeros_like(row)
     weight = take(samples.weight, row) * copies
     drawn = Drawn(row, at, copies, weight, label=jnp.zeros(0, jnp.int32))
     return drawn._replace(label=config.criterion.start(drawn, samples))

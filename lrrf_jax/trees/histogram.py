@@ -40,11 +40,17 @@ class Layout(NamedTuple):
     n_candidates: int
     dtype: Any = jnp.int32  # or uint16, of vectors int16, where no sum is larger
     rows: bool = False  # of vectors: components last
+    n_filling: int = 0  # of rows: components that fill them up, see `quick_width`
+
+    @property
+    def row_width(self) -> int:
+        """Length of a row."""
+        return self.n_stats + self.n_filling
 
     @property
     def shape(self) -> tuple[int, int, int, int]:
         """Axes of the table, lanes last, or components where it is of rows."""
-        inner = (self.n_lanes, self.n_stats) if self.rows else (self.n_stats, self.n_lanes)
+        inner = (self.n_lanes, self.row_width) if self.rows else (self.n_stats, self.n_lanes)
         return self.n_blocks, self.n_bins, *inner
 
     @property
@@ -68,11 +74,25 @@ class Layout(NamedTuple):
         return self.n_lanes if self.rows else self.n_lanes * self.n_stats
 
 
+def quick_width(n_stats: int) -> int:
+    """Return the length, at least ``n_stats``, of a row that CPUs add fast.
+
+    XLA:CPU adds 46 numbers one by one and 48 sixteen at a time, in a quarter of the time; of an odd
+    number it takes the last alone. Longer tables cost something, too: 128 for 121 did not pay.
+    """
+    if n_stats % 2:
+        return n_stats
+    eights = -(-n_stats // 8) * 8
+    if eights - n_stats <= n_stats // 8:
+        return eights
+    return n_stats + 2 if n_stats % 4 == 2 else n_stats
+
+
 def block_of(table: Array, block: Array, layout: Layout) -> Array:
     """Copy a block out, lanes last; (n_bins, n_stats, n_lanes)."""
     part = lax.dynamic_slice_in_dim(table, block * layout.block_size, layout.block_size)
     part = part.reshape(layout.shape[1:])
-    return fusion_barrier(part.swapaxes(1, 2) if layout.rows else part)
+    return fusion_barrier(part[..., : layout.n_stats].swapaxes(1, 2) if layout.rows else part)
 
 
 def _first_cell(slot: Array, layout: Layout) -> Array:
@@ -110,12 +130,15 @@ def sum_samples(
 
     All of a few candidates: without a loop over them.
     """
-    cells = table.reshape(-1, layout.n_stats) if layout.rows else table
+    cells = table.reshape(-1, layout.row_width) if layout.rows else table
     for component, value in statistics:
         first = _first_cell(slot, layout)
         if component is not None:
             first = first + component * layout.n_lanes
-        first, value = fusion_barrier(first, value.astype(layout.dtype))
+        value = value.astype(layout.dtype)
+        if layout.rows:
+            value = jnp.pad(value, ((0, 0), (0, layout.n_filling)))
+        first, value = fusion_barrier(first, value)
 
         def add(k: int | Array, cells: Array, first: Array = first, value: Array = value) -> Array:
             return add_at(cells, bins(k) * layout.bin_size + (first + k), value)

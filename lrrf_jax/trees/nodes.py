@@ -17,7 +17,7 @@ from lrrf_jax._xla import add_at, fusion_barrier, take
 from lrrf_jax.trees.criterion import HistogramCriterion
 from lrrf_jax.trees.draws import drawn_capacity
 from lrrf_jax.trees.growth import Drawn, GrowthConfig, Nodes, Samples, Scratch
-from lrrf_jax.trees.histogram import Layout, rank_layout
+from lrrf_jax.trees.histogram import Layout, quick_width, rank_layout
 
 _MAX_COMPACT_BINS = 32  # a bit of a word each, see `splitter.best_split`
 _MIN_COMPACT_BINS = 8
@@ -105,7 +105,8 @@ def _slot_kind(config: GrowthConfig, first: int, n_slots: int, n_bins: int) -> S
         dtype = jnp.int16 if rows else jnp.uint16
     few_cuts = config.splitter != "best"
     compact = n_bins < config.n_bins and not few_cuts
-    one_node = n_bins * n_stats * config.n_candidates * jnp.dtype(dtype).itemsize
+    width = quick_width(n_stats) if rows and not config.large_steps else n_stats
+    one_node = n_bins * width * config.n_candidates * jnp.dtype(dtype).itemsize
     # Blocks of rows are transposed, faster with more lanes, though less stays in the cache.
     search_bytes = config.search_bytes * (4 if rows and not few_cuts else 1)
     block_nodes = _floor_power_of_two(max(1, min(n_slots, search_bytes // one_node)))
@@ -114,7 +115,7 @@ def _slot_kind(config: GrowthConfig, first: int, n_slots: int, n_bins: int) -> S
     pass_blocks = max(1, min(n_blocks, config.histogram_bytes // (one_node * block_nodes)))
     n_passes = -(-n_blocks // pass_blocks)
     sizes = pass_blocks, n_bins, n_stats, block_nodes, config.n_candidates
-    layout = Layout(*sizes, dtype, rows)
+    layout = Layout(*sizes, dtype, rows, width - n_stats)
     n_slots = n_passes * pass_blocks * block_nodes
     if not compact:
         at_once = config.large_steps and n_blocks == 1

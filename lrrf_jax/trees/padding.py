@@ -1,10 +1,10 @@
 """Tables of like sizes are padded to the same arrays, so that their trees grow by the same program.
 
 A program takes a second to compile and a few milliseconds to run on a small table. So tables of up
-to 4,096 rows come in two sizes, with room for 16 features, 4 candidates and 8 classes; above, there
-are a few sizes per octave. What is padded counts nowhere: rows are not drawn, features are no
-candidates, candidates not chosen, thresholds not tried, and classes have no samples. How much is
-in use is told at run time, in `Sizes`, and loops end there.
+to 4,096 rows and 16 features come in two sizes, with room for 4 candidates and 4 or 8 classes;
+above, there are a few sizes per octave. What is padded counts nowhere: rows are not drawn, features
+are no candidates, candidates not chosen, thresholds not tried, and classes have no samples. How
+much is in use is told at run time, in `Sizes`, and loops end there.
 """
 
 import dataclasses
@@ -33,15 +33,16 @@ class Small(NamedTuple):
 SMALL = Small(512, 4, 2**13), Small(4096, 8, 2**15)
 
 
-def small_of(n_samples: int) -> Small | None:
-    """Return the size of tables of so many rows, if they are small."""
+def small_of(n_samples: int, n_features: int) -> Small | None:
+    """Return the size of tables like this one, if they are small."""
+    if n_features > _LEAST_FEATURES:
+        return None
     return next((size for size in SMALL if n_samples <= size.n_rows), None)
 
 
 def padded_rows(n_samples: int) -> int:
-    """Rows of the arrays that a table of so many comes in."""
-    small = small_of(n_samples)
-    return small.n_rows if small else bucket_size(n_samples, per_octave=4)
+    """Rows of the arrays that a table comes in, if it is not small."""
+    return bucket_size(n_samples, per_octave=4)
 
 
 def share_program(
@@ -54,7 +55,8 @@ def share_program(
     n_samples, n_features = samples.bin_index.shape
     if not backend.on_host:
         return _pad(samples, padded_rows(n_samples)), config
-    small, n_rows = small_of(n_samples), padded_rows(n_samples)
+    small = small_of(n_samples, n_features)
+    n_rows = small.n_rows if small else padded_rows(n_samples)
     wide = bucket_size(n_features, per_octave=2, least=_LEAST_FEATURES)
     n_features = max(n_features, min(wide, _MOST_CELLS // n_rows))
     n_bins = max(_LEAST_BINS, config.n_bins)

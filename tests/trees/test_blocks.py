@@ -21,7 +21,7 @@ from lrrf_jax.trees.forest import (
     is_split,
     node_levels,
 )
-from lrrf_jax.trees.padding import SMALL, padded_rows
+from lrrf_jax.trees.padding import SMALL, small_of
 from lrrf_jax.trees.vector_criterion import Variance
 from tests.tree_oracles import plain_sums
 from tests.trees.cases import (
@@ -58,7 +58,7 @@ def plan(monkeypatch):
         seen = {}
 
         def in_threads(start, blocks, n_threads, alone):
-            seen.update(numbers=np.array(blocks).tolist(), n_threads=n_threads)
+            seen.update(numbers=[block.numbers.tolist() for block in blocks], n_threads=n_threads)
             return []
 
         monkeypatch.setattr(blocks, "_in_threads", in_threads)
@@ -95,7 +95,7 @@ def test_every_tree_grows_once_and_blocks_have_one_shape(
 
 def test_memory_bounds_the_trees_in_work(plan, monkeypatch):
     use_cpus(monkeypatch, 2, 8)
-    one = blocks._grown_bytes(SAMPLES, CONFIG, blocks.Company(1, 1, padded_rows(len(X))))
+    one = blocks._grown_bytes(SAMPLES, CONFIG, blocks.Company(1, 1, SMALL[0].n_rows))
     for n_fit in (1, 2, 3):
         # A thread grows a tree on each of the two devices.
         budget = 2 * n_fit * one + one
@@ -104,19 +104,21 @@ def test_memory_bounds_the_trees_in_work(plan, monkeypatch):
     assert plan(range(20), trees_at_once=1)["n_threads"] == 4
 
 
-def test_a_smaller_share_of_memory_means_fewer_trees_at_once():
+def test_a_smaller_share_of_memory_or_a_smaller_cache_means_fewer_trees_at_once():
     n_rows = 6000
     samples = all_in_use(SAMPLES, CONFIG)._replace(weight=np.ones(n_rows, np.int32))
     samples = samples._replace(sizes=samples.sizes._replace(n_samples=np.int32(n_rows)))
     alone = blocks.Company(1, 1, n_rows)
 
-    def trees_at_once(**changes):
+    def trees_at_once(cache=None, **changes):
         config = dataclasses.replace(CONFIG, **changes)
-        return blocks._company(samples, config, 30, 1, CPU).n_trees
+        backend = dataclasses.replace(CPU, grown_bytes=cache)
+        return blocks._company(samples, config, 30, 1, backend).n_trees
 
     one = blocks._grown_bytes(samples, CONFIG, alone)
     for n_fit in (1, 2, 4, 8):
         assert trees_at_once(histogram_bytes=n_fit * one + one // 2) == n_fit
+        assert trees_at_once(cache=n_fit * one + one // 2) == n_fit
     assert trees_at_once(histogram_bytes=1) == 1
     # Pairs of many labels weigh more than a class.
     pairs = dataclasses.replace(CONFIG, criterion=Variance(45))
@@ -126,7 +128,7 @@ def test_a_smaller_share_of_memory_means_fewer_trees_at_once():
 def test_trees_of_small_tables_share_their_room_and_their_threads():
     def company(n_samples, n_trees, n_threads=1, **changes):
         samples = all_in_use(SAMPLES, CONFIG)._replace(
-            weight=np.ones(padded_rows(n_samples), np.int32)
+            weight=np.ones(small_of(n_samples, 5).n_rows, np.int32)
         )
         samples = samples._replace(sizes=samples.sizes._replace(n_samples=np.int32(n_samples)))
         config = dataclasses.replace(CONFIG, **changes)
@@ -143,6 +145,8 @@ def test_trees_of_small_tables_share_their_room_and_their_threads():
     assert company(150, 50, 2).n_trees == 25
     assert company(150, 3) == (3, blocks._FEW_TREES, small.n_rows)
     assert company(150, 50, histogram_bytes=1) == (1, 1, small.n_rows)
+    few = company(150, 50, criterion=Variance(4000))
+    assert few.n_trees == few.room < CPU.grown_trees
 
 
 @pytest.mark.parametrize(

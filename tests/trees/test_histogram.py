@@ -10,6 +10,7 @@ from lrrf_jax.trees.histogram import (
     Layout,
     block_of,
     clear_blocks,
+    quick_width,
     rank_bins,
     rank_layout,
     rank_lookup,
@@ -59,7 +60,7 @@ def test_sums_are_those_of_numpy_for_any_layout(block_nodes, rows, dtype, kind):
             columns = rng.integers(-9, 10, (n_stats, N_DRAWN))
             statistics = [(np.full(N_DRAWN, k), column) for k, column in enumerate(columns)]
     layout = Layout(-(-N_NODES // block_nodes), N_BINS, n_stats, block_nodes, N_CANDIDATES)
-    layout = layout._replace(dtype=dtype, **({"rows": True} if rows else {}))
+    layout = layout._replace(dtype=dtype, **({"rows": True, "n_filling": 3} if rows else {}))
     expected = np.zeros((layout.n_blocks * block_nodes, N_CANDIDATES, N_BINS, n_stats), int)
     for component, value in statistics:
         for k in range(N_CANDIDATES):
@@ -78,6 +79,15 @@ def test_sums_are_those_of_numpy_for_any_layout(block_nodes, rows, dtype, kind):
     assert table.shape == (layout.size,)
     np.testing.assert_array_equal(blocks_of(table, layout), expected)
     assert (expected < 0).any() == kind.startswith("vectors")
+
+
+def test_rows_are_filled_up_by_an_eighth_or_two_numbers_to_lengths_that_are_added_fast():
+    for n_stats in range(1, 2000):
+        width = quick_width(n_stats)
+        assert 0 <= width - n_stats <= max(2, n_stats // 8)
+        assert width % 4 != 2
+        assert n_stats % 2 == 0 or width == n_stats
+    assert [quick_width(n) for n in (4, 6, 12, 28, 44, 46, 254)] == [4, 8, 12, 28, 48, 48, 256]
 
 
 def test_blocks_in_use_are_cleared_of_whatever_they_hold_and_no_others():

@@ -15,7 +15,7 @@ from lrrf_jax.learners._table import training_table
 from lrrf_jax.learners.forest.samples import growth_samples
 from lrrf_jax.trees import blocks
 from lrrf_jax.trees.class_criterion import ClassEntropy, SparseClassEntropy
-from lrrf_jax.trees.padding import padded_rows, share_program
+from lrrf_jax.trees.padding import SMALL, padded_rows, share_program, small_of
 from lrrf_jax.trees.vector_criterion import Variance
 from tests.strategies import fewer
 from tests.trees.cases import all_in_use, config_for, samples_of
@@ -68,9 +68,14 @@ def test_folds_of_a_table_share_a_program():
 @given(st.integers(1, 10**7))
 @fewer(3)
 def test_rows_are_padded_by_a_quarter_at_most_where_tables_are_not_small(n_samples):
-    n_rows = padded_rows(n_samples)
-    assert n_rows >= n_samples
-    assert n_rows <= max(4096, n_samples + n_samples // 4)
+    assert n_samples <= padded_rows(n_samples) <= max(64, n_samples + n_samples // 4)
+
+
+def test_wide_tables_get_no_room_for_rows_that_they_do_not_have():
+    assert small_of(33, 16) == SMALL[0]
+    assert small_of(33, 17) is None
+    samples, _, _ = program_of({}, *table(np.random.default_rng(2), 33, 300, 5))
+    assert samples[0][0] == (64, 384)
 
 
 @pytest.mark.parametrize(
@@ -109,5 +114,5 @@ def test_an_accelerator_gets_rows_of_few_sizes_and_nothing_else():
     padded, same = share_program(samples, config, ACCELERATOR)
     assert same == config
     for own, wide in zip(samples[:4], padded[:4], strict=True):
-        assert wide.shape == (512, *own.shape[1:])
+        assert wide.shape == (padded_rows(len(own)), *own.shape[1:])
         np.testing.assert_array_equal(wide[: len(own)], own)
