@@ -15,6 +15,7 @@ from lrrf_jax.trees.criterion import Criterion, HistogramCriterion, Statistic, r
 from lrrf_jax.trees.growth import Drawn, Nodes, Samples
 
 _LEAST_VALUES = 8  # room for fewer is not worth a program
+_WORD_BITS = 31  # of int32
 
 
 class VectorCriterion(HistogramCriterion):
@@ -60,23 +61,25 @@ class VectorCriterion(HistogramCriterion):
         place = jnp.where(drawn.copies > 0, drawn.at, n_places)
         stat = samples.stat[drawn.row]
         agree: Array = by_platform(
-            cpu=lambda: self._agree_in_bits(place, stat, drawn.at, n_places),
+            cpu=lambda: self._agree_in_bits(place, drawn, samples, n_places),
             accelerator=lambda: self._agree_in_words(place, stat, drawn.at, n_places),
         )
         return agree
 
-    def _agree_in_bits(self, place: Array, stat: Array, at: Array, n_places: int) -> Array:
-        if self.n_signs:
-            signs = stat[:, : self.n_signs]
+    def _agree_in_bits(self, place: Array, drawn: Drawn, samples: Samples, n_places: int) -> Array:
+        if self.n_signs and self.masked:
+            signs = samples.stat[drawn.row, : self.n_signs]
             both = [
                 jnp.zeros((n_places, self.n_signs), bool).at[place].max(seen, mode="drop")
                 for seen in (signs > 0, signs < 0)
             ]
             return ~(both[0] & both[1]).any(1)
         # Compare every sample with one of its node.
+        stat = _packed(samples.stat[:, : self.n_signs] > 0) if self.n_signs else samples.stat
+        own = take(stat, drawn.row)
         position = jnp.arange(len(place), dtype=jnp.int32)
         example = jnp.zeros(n_places, jnp.int32).at[place].max(position, mode="drop")
-        differs = (stat != stat[take(example, at)]).any(1)
+        differs = (own != own[take(example, drawn.at)]).any(1)
         return ~jnp.zeros(n_places, bool).at[place].max(differs, mode="drop")
 
     def _agree_in_words(self, place: Array, stat: Array, at: Array, n_places: int) -> Array:
@@ -124,6 +127,15 @@ class VectorCriterion(HistogramCriterion):
     def fits_16_bits(self, stat: NDArray, n_samples: int) -> bool:
         """Whether there are few samples for the largest component."""
         return n_samples * max(1, int(np.abs(stat).max(initial=0))) < 2**15
+
+
+def _packed(bits: Array) -> Array:  # bool (n_rows, n_bits) -> int32 (n_rows, n_words)
+    """Put the bits of each row into few words, the same ones for the same bits."""
+    n_words = -(-bits.shape[1] // _WORD_BITS)
+    padded = jnp.pad(bits, ((0, 0), (0, n_words * _WORD_BITS - bits.shape[1])))
+    shift = jnp.arange(_WORD_BITS, dtype=jnp.int32)
+    words = padded.reshape(len(bits), n_words, _WORD_BITS).astype(jnp.int32) << shift
+    return words.sum(-1, dtype=jnp.int32)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -167,11 +167,22 @@ def test_a_node_whose_samples_agree_goes_on_to_the_next_stage(n_stages):
 
 
 @pytest.mark.parametrize(
-    "criterion", [Variance(3), Variance(2, signs=True), Variance(2, masked=True)], ids=str
+    "criterion",
+    [
+        Variance(3),
+        Variance(2, masked=True),
+        Variance(2, masked=True, signs=True),
+        Variance(70, signs=True),  # in three words
+    ],
+    ids=str,
 )
 def test_vectors_agree_where_no_split_can_gain(criterion):
     rng = np.random.default_rng(5)
     stat = rng.integers(-1, 2, (80, criterion.n_columns)).astype(np.int32)
+    complete = criterion.signs and not criterion.masked  # then no sign is 0
+    if complete:
+        stat[stat == 0] = 1
+    last = criterion.n_values - 1
     drawn, samples = drawn_samples(6, stat)
     for place in (1, 2, 3, 4):
         rows = drawn.row[drawn.at == place]
@@ -179,9 +190,9 @@ def test_vectors_agree_where_no_split_can_gain(criterion):
         if place == 2:  # one sample differs, in its last column
             stat[rows[-1], -1] = 2
         elif place == 3:  # zeros beside ones: nothing contradicts
-            stat[rows[1:3], 1] = 0
+            stat[rows[1:3], last] = 1 if complete else 0
         elif place == 4:
-            stat[rows[1], 1] = -1
+            stat[rows[1], last] = -1
     with jax.disable_jit():
         count, agree, _, _ = criterion.examine(*jax.device_put((no_nodes_yet(), drawn, samples)))
     for place in range(N_PLACES):
@@ -189,7 +200,8 @@ def test_vectors_agree_where_no_split_can_gain(criterion):
         rows = stat[drawn.row[here]]
         assert count[place] == drawn.copies[here].sum()
         if criterion.signs:
-            expected = not ((rows > 0).any(0) & (rows < 0).any(0)).any()
+            signs = rows[:, : criterion.n_signs]
+            expected = not ((signs > 0).any(0) & (signs < 0).any(0)).any()
         else:
             expected = all((row == rows[0]).all() for row in rows)
         assert agree[place] == expected

@@ -35,9 +35,9 @@ def test_parameters_are_counted_as_they_are_written():
     assert [sorted(names) for names in found] == [["a", "b", "c", "d", "e", "g"], ["h"]]
 
 
-def test_trees_has_at_most_20_files_and_3600_lines():
+def test_trees_has_at_most_20_files_and_3700_lines():
     assert 15 < len(TREES) <= 20
-    assert sum(len(path.read_text().splitlines()) for path in TREES) <= 3600
+    assert sum(len(path.read_text().splitlines()) for path in TREES) <= 3700
 
 
 @pytest.mark.parametrize("part", ["trees", "rankings"])
