@@ -6,7 +6,7 @@ import os
 import numpy as np
 import pytest
 
-from lrrf_jax import InputError, ModelFileError, RandomForestLabelRanker, _backend
+from lrrf_jax import InputError, ModelFileError, RandomForestLabelRanker, _backend, _devices
 from lrrf_jax.datasets import load
 from lrrf_jax.learners.forest import checkpoints
 from lrrf_jax.learners.forest import fit as forest_fit
@@ -24,6 +24,7 @@ def plain():
 @pytest.fixture(autouse=True)
 def _a_block_is_two_trees(monkeypatch):
     monkeypatch.setattr(_backend, "CPU", dataclasses.replace(_backend.CPU, grown_trees=2))
+    monkeypatch.setattr(_devices, "thread_count", lambda: 1)  # or several would share what is left
     monkeypatch.setattr(checkpoints, "BLOCK_SECONDS", 0)
 
 
