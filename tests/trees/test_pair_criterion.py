@@ -225,8 +225,9 @@ def test_disagreement_is_the_share_of_votes_against_the_order_by_net_wins(n_item
 
 
 def test_only_votes_on_pairs_tell_that_samples_disagree():
-    criterion = Disagreement(3, tuple(curve_shares()))
-    stat = np.array([[1, 1, 1, 2, 0, -2], [1, 1, -1, 2, -2, 0], [1, 1, 0, -2, 1, 1]], np.int32)
+    criterion = Disagreement(3, tuple(curve_shares()), masked=True)
+    stat = [[1, 1, 1, 2, 0, -2, 3], [1, 1, -1, 2, -2, 0, 3], [1, 1, 0, -2, 1, 1, 2]]
+    stat = np.array(stat, np.int32)
     drawn = Drawn(
         row=np.array([0, 1, 0, 2, 1, 2], np.int32),
         at=np.array([0, 0, 1, 1, 2, 0], np.int32),
