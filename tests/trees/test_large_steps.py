@@ -47,7 +47,7 @@ MANY = {name: pytest.param(name, marks=pytest.mark.slow) for name in SLOW}
 
 
 def assert_same_bytes(a, b):
-    assert is_split(a.forest).sum() > 6
+    assert is_split(a.forest).sum() >= 6
     for one, other in zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True):
         np.testing.assert_array_equal(one.view(np.uint8), other.view(np.uint8))
 
@@ -126,7 +126,9 @@ def test_learners_fit_the_same_forests(name, weighted):
     weight = None
     if weighted:
         y = delete_labels(y, 0.3, 1)
-        weight = rng.integers(0, 5, n_rows).astype(float)
+        told = (~np.isnan(y)).sum(1) > 1  # the others would be left out, with a warning
+        x, y = x[told], y[told]
+        weight = rng.integers(0, 5, len(x)).astype(float)
     if LEARNERS[learner].accepts_missing_features:
         x[rng.random(x.shape) < 0.1] = np.nan
 
