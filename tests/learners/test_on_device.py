@@ -56,7 +56,9 @@ def test_a_model_becomes_a_part_of_the_program_that_calls_it(name, learner):
     ranks, scores = shifted(x - 1)
     assert ranks.dtype == np.int32
     np.testing.assert_array_equal(ranks, ranker.predict(X[:100] - 1 + 1))
-    np.testing.assert_array_equal(scores, ranker.predict_scores((X - 1)[:100]))
+    # The logistic function of "rpc" rounds as the program around it has XLA put it.
+    rtol = 1e-6 if name == "rpc" else 0
+    np.testing.assert_allclose(scores, ranker.predict_scores((X - 1)[:100]), rtol=rtol)
 
 
 def test_rows_that_are_constants_of_a_program_are_ranked_in_it(learner):
