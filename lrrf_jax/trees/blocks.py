@@ -264,19 +264,27 @@ def _company(
         size = min(limit, bucket_size(share, per_octave=4, least=1))
         return Company(size, size, size * n_rows)
     if small := small_of(n_samples, config.n_features):
-        together = Company(n_trees, backend.grown_trees, small.n_draws)
+        room = Company(n_trees, backend.grown_trees, small.n_draws)
         if n_trees <= _FEW_TREES and n_trees * n_samples <= n_rows:
-            together = Company(n_trees, _FEW_TREES, n_rows)
-        while together.room > 1 and _grown_bytes(samples, config, together) > memory:
-            room = together.room // 2
-            together = Company(n_trees, room, min(together.n_draws, room * n_rows))
-        share = min(-(-n_trees // n_threads), together.n_draws // n_samples, together.room)
-        return together._replace(n_trees=share)
+            room = Company(n_trees, _FEW_TREES, n_rows)
+        return _shared_company(samples, config, room, n_threads, memory)
     if backend.grown_rows is not None:
         limit = min(limit, max(1, backend.grown_rows // drawn_capacity(n_rows, config.bootstrap)))
     # A power of two, so that forests of other sizes share the program; surplus ones stay empty.
     size = min(1 << (n_trees - 1).bit_length(), 1 << (limit.bit_length() - 1))
     return Company(size, size, size * n_rows)
+
+
+def _shared_company(
+    samples: Samples, config: GrowthConfig, company: Company, n_threads: int, memory: int
+) -> Company:
+    """Halve the room of a company until it fits the memory; give each thread its share of trees."""
+    n_trees, room, n_draws = company
+    while room > 1 and _grown_bytes(samples, config, Company(n_trees, room, n_draws)) > memory:
+        room //= 2
+        n_draws = min(n_draws, room * len(samples.weight))
+    share = min(-(-n_trees // n_threads), n_draws // int(samples.sizes.n_samples), room)
+    return Company(share, room, n_draws)
 
 
 def _in_threads(

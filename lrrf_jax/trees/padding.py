@@ -17,8 +17,8 @@ from lrrf_jax._typing import NDArray
 from lrrf_jax._xla import bucket_size
 from lrrf_jax.trees.growth import GrowthConfig, Samples
 
-FEW_CANDIDATES = 4  # room for fewer is not worth a program
-_LEAST_FEATURES, _LEAST_COLUMNS, _LEAST_BINS = 16, 8, 32
+# Room for fewer is not worth a program.
+_LEAST_FEATURES, _LEAST_CANDIDATES, _LEAST_COLUMNS, _LEAST_BINS = 16, 4, 8, 32
 _MOST_CELLS = 2**31 - 1
 
 
@@ -53,6 +53,8 @@ def share_program(
     For accelerators rows only: every other loop there has an end that is known beforehand.
     """
     n_samples, n_features = samples.bin_index.shape
+    every_feature = config.n_candidates == n_features > _LEAST_CANDIDATES
+    config = dataclasses.replace(config, every_feature=every_feature)
     if not backend.on_host:
         return _pad(samples, padded_rows(n_samples)), config
     small = small_of(n_samples, n_features)
@@ -91,7 +93,7 @@ def share_program(
     config = dataclasses.replace(
         config,
         criterion=criterion,
-        n_candidates=bucket_size(config.n_candidates, per_octave=4, least=FEW_CANDIDATES),
+        n_candidates=bucket_size(config.n_candidates, per_octave=4, least=_LEAST_CANDIDATES),
         n_features=n_features,
         n_bins=n_bins,
     )

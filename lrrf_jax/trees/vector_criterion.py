@@ -59,10 +59,9 @@ class VectorCriterion(HistogramCriterion):
 
     def _agree(self, drawn: Drawn, samples: Samples, n_places: int) -> Array:
         place = jnp.where(drawn.copies > 0, drawn.at, n_places)
-        stat = samples.stat[drawn.row]
         agree: Array = by_platform(
             cpu=lambda: self._agree_in_bits(place, drawn, samples, n_places),
-            accelerator=lambda: self._agree_in_words(place, stat, drawn.at, n_places),
+            accelerator=lambda: self._agree_in_words(place, drawn, samples, n_places),
         )
         return agree
 
@@ -82,8 +81,9 @@ class VectorCriterion(HistogramCriterion):
         differs = (own != own[take(example, drawn.at)]).any(1)
         return ~jnp.zeros(n_places, bool).at[place].max(differs, mode="drop")
 
-    def _agree_in_words(self, place: Array, stat: Array, at: Array, n_places: int) -> Array:
+    def _agree_in_words(self, place: Array, drawn: Drawn, samples: Samples, n_places: int) -> Array:
         """Do the same without writing bytes, which accelerators do in loops."""
+        stat, at = samples.stat[drawn.row], drawn.at
         if self.n_signs and self.masked:
             signs = stat[:, : self.n_signs]
             most = jnp.full((n_places, self.n_signs), -1, jnp.int32)

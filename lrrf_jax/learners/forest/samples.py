@@ -10,7 +10,7 @@ from lrrf_jax.learners.forest.config import ForestConfig
 from lrrf_jax.learners.forest.targets import growth_statistic
 from lrrf_jax.trees.binning import bin_features, candidate_thresholds
 from lrrf_jax.trees.growth import GrowthConfig, Samples, Sizes
-from lrrf_jax.trees.padding import FEW_CANDIDATES, padded_rows
+from lrrf_jax.trees.padding import padded_rows
 
 _SUM_PAIRS = ("dispersion", "theta")  # criteria that sum the number of pairs of a ranking
 
@@ -55,7 +55,6 @@ def growth_samples(
         n_candidates=config.n_candidates,
         n_features=n_features,
         n_bins=n_edges + 1,
-        every_feature=config.n_candidates == n_features > FEW_CANDIDATES,
         has_missing=bool(np.isnan(table.features).any()),
         splitter=config.splitter,
         n_cuts=config.n_cuts,
