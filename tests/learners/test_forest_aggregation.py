@@ -1,9 +1,12 @@
 """Leaves and trees put together: the ranking and the scores of a row."""
 
+from fractions import Fraction
+
 import jax
 import numpy as np
 import pytest
 
+from lrrf_jax.learners.forest import aggregation as aggregation_of
 from lrrf_jax.learners.forest import views
 from lrrf_jax.learners.forest.aggregation import ranks_of_sums
 from tests import oracles
@@ -89,3 +92,30 @@ def test_sums_as_large_as_they_may_be_are_ranked_as_a_sort_does(n_labels, aggreg
     ranks = jax.jit(lambda sums: ranks_of_sums(sums, n_labels, aggregation))(sums)
     np.testing.assert_array_equal(ranks, expected)
     assert ranks.dtype == np.int32
+
+
+@pytest.mark.parametrize("observed_apart", [False, True])
+def test_leaf_values_are_the_exact_fractions_to_the_nearest_unit(observed_apart):
+    rng = np.random.default_rng(observed_apart)
+    counts = rng.integers(0, 300, (500, 10 if observed_apart else 1))
+    signs = rng.integers(-1, 2, (500, 10)) * np.minimum(counts, rng.integers(0, 300, (500, 10)))
+    weight_scale, vote_scale = 4.0, 8
+    sums = np.concatenate([signs, counts], axis=1).astype(np.int32)
+    found = aggregation_of.mean_preferences(sums, 10, weight_scale)
+    for row, total, count in zip(found, signs, np.broadcast_to(counts, (500, 10)), strict=True):
+        for value, sign, seen in zip(row, total, count, strict=True):
+            exact = Fraction(int(sign)) / (int(seen) + Fraction(1, 2) * int(weight_scale))
+            assert abs(value - exact * aggregation_of.PAIR_UNIT) <= Fraction(501, 1000)
+    votes = rng.integers(0, 9_000, (500, 6))
+    sums = np.concatenate([votes, counts[:, :1]], axis=1).astype(np.int32)
+    found = aggregation_of.mean_votes(sums, vote_scale)
+    for row, total, (weight,) in zip(found, votes, counts[:, :1], strict=True):
+        for value, vote in zip(row, total, strict=True):
+            exact = Fraction(int(vote) * aggregation_of.VOTE_UNIT, vote_scale * max(1, int(weight)))
+            assert abs(value - exact) <= Fraction(1, 2) + exact / 2**22
+
+
+def test_leaves_rank_equal_sums_by_index():
+    found = aggregation_of.borda_ranks(np.int32([[3, 5, 3, 5], [0, 0, 0, 0], [1, 2, 3, 4]]))
+    assert found.tolist() == [[3, 1, 4, 2], [1, 2, 3, 4], [4, 3, 2, 1]]
+    assert found.dtype == np.int32
