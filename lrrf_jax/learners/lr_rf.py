@@ -102,18 +102,19 @@ class RandomForestLabelRanker(ForestLabelRanker):
     def fit(  # type: ignore[override]
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         sample_weight: Any = None,
         *,
+        scores: Any = None,
         feature_names: Any = None,
         labels: Any = None,
         checkpoint: str | os.PathLike[str] | None = None,
     ) -> Self:
-        """Learn from rankings.
+        """Learn from rankings, or from scores of the labels.
 
         Parameters
         ----------
-        X, y, sample_weight, feature_names, labels
+        X, y, sample_weight, scores, feature_names, labels
             See :meth:`LabelRanker.fit`, which also says what is raised.
         checkpoint : path, optional
             A directory for finished trees, which are written every ten seconds or so. A fit that
@@ -146,6 +147,7 @@ class RandomForestLabelRanker(ForestLabelRanker):
             X,
             y,
             sample_weight,
+            scores=scores,
             feature_names=feature_names,
             labels=labels,
             checkpoint=checkpoint,
