@@ -115,7 +115,9 @@ def test_mallows_of_ties_is_the_same_in_float32_programs():
 
 
 # ------------------------------------------------------------------------------- plackett-luce
-@given(partial_rankings((4,), (3,)), st.sampled_from([1, 2, 4]), st.sampled_from([1e-280, 1, 1e280]))
+@given(
+    partial_rankings((4,), (3,)), st.sampled_from([1, 2, 4]), st.sampled_from([1e-280, 1, 1e280])
+)
 def test_plackett_luce_of_ties_equals_the_choices_among_all_sets(positions, divisor, scale):
     positions = with_ties(positions, divisor)
     got = plackett_luce_log_likelihood(

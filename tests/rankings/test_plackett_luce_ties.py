@@ -22,7 +22,8 @@ def tied_tables(n_tables=3, n_rows=30, n_labels=4):
     rows = np.where(level > 0, before + (level + 1) / 2, np.nan).astype(np.float32)
     tied = level > 1
     at_the_end = before + level == (level > 0).sum(1, keepdims=True)
-    assert (tied & ~at_the_end).any() and (tied & at_the_end).any()
+    assert (tied & ~at_the_end).any()
+    assert (tied & at_the_end).any()
     return rows.reshape(n_tables, n_rows, n_labels)
 
 
