@@ -4,12 +4,17 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lrrf_jax import load, model_file
+from lrrf_jax import load, metrics, model_file
 from lrrf_jax.learners import MallowsNeighborsLabelRanker, PlackettLuceNeighborsLabelRanker
+from lrrf_jax.learners.ib_pl import plackett_luce_scores_of_ties
 from lrrf_jax.learners.neighbors.labels import label_order
+from lrrf_jax.learners.neighbors.scores import score_neighborhoods
 from lrrf_jax.rankings import plackett_luce
+from lrrf_jax.rankings.ties import mean_places
 from tests import oracles
+from tests.learners.test_accelerator_forms import accelerator_forms, assert_same_bytes, fetched
 from tests.learners.test_ib_m import by_sorting
+from tests.lowered import inexact_operations, lowered_for_cuda, while_loops
 
 LEARNERS = {"ib-m": MallowsNeighborsLabelRanker, "ib-pl": PlackettLuceNeighborsLabelRanker}
 FORMS = ("competition", "dense", "average")
@@ -190,3 +195,64 @@ def test_scores_of_ib_pl_are_the_strengths_near_a_row():
     prior = plackett_luce.Prior(0.1, jnp.asarray(ranker.params_.overall))
     fit = plackett_luce.fit_tables(y[near].astype(np.float32), np.ones((12, 7), np.float32), prior)
     np.testing.assert_allclose(ranker.predict_scores(rows), fit.strength, atol=1e-4)
+
+
+def test_near_rankings_with_ties_give_the_same_bytes_on_an_accelerator():
+    _, y = tied_table(1, 4, n_rows=200, missing=0.2)
+    rng = np.random.default_rng(0)
+    positions, weight = y.astype(np.float32), rng.random(len(y)).astype(np.float32)
+    row = rng.integers(0, len(y), (300, 5)).astype(np.int32)
+    distance = np.sort(rng.random((300, 5)).astype(np.float32), axis=1)
+    overall = np.full(4, 0.25, np.float32)
+    arguments = positions, weight, overall, row, distance, np.float32(4), np.float32(0.1)
+    settings = {"model": plackett_luce_scores_of_ties, "weights": "distance", "by_share": False}
+    expected = fetched(score_neighborhoods(*arguments, **settings))
+    with accelerator_forms():
+        assert_same_bytes(fetched(score_neighborhoods(*arguments, **settings)), expected)
+
+
+def test_programs_of_ties_wait_once_an_iteration_and_round_as_on_a_cpu():
+    near = ((65536, 20), np.int32), ((65536, 20), np.float32), ((), np.float32), ((), np.float32)
+    known = ((10_000, 10), np.float32), ((10_000,), np.float32), ((10,), np.float32)
+    settings = {"model": plackett_luce_scores_of_ties, "weights": "distance", "by_share": False}
+    text = lowered_for_cuda(score_neighborhoods, *known, *near, **settings)
+    assert while_loops(text)[1] == 1
+    assert not inexact_operations(text)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LEARNERS)
+def test_a_row_does_not_depend_on_its_company(name):
+    X, y = tied_table(8, 4, n_rows=1000, missing=0.2)
+    rows = np.random.default_rng(7).normal(5, 3, (1100, 3)).astype(np.float32)
+    ranker = LEARNERS[name](n_neighbors=9).fit(X, y)
+    scores = ranker.predict_scores(rows)
+    for size in (1, 8, 33):
+        np.testing.assert_array_equal(ranker.predict_scores(rows[:size]), scores[:size])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LEARNERS)
+@pytest.mark.parametrize("kind", ["rounded", "late", "solved", "coarse"])
+def test_learning_with_ties_is_at_least_as_good_as_with_ties_broken_at_random(name, kind):
+    kept, broken = [], []
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(600, 4)).astype(np.float32)
+        truth = np.tanh(X @ rng.normal(size=(4, 6))) + 0.5 * X[:, :1] * rng.normal(size=6)
+        seen = truth[:300] + 0.5 * rng.normal(size=(300, 6))
+        seen = {
+            "rounded": np.round(seen),
+            "late": np.where(seen < np.median(seen), -9, seen),  # timeouts tie in the last place
+            "solved": np.where(seen > np.quantile(seen, 0.6), 9, seen),  # many tie for the first
+            "coarse": np.digitize(seen, np.quantile(seen, [0.33, 0.66])),
+        }[kind]
+
+        def tau(scores, X=X, truth=truth):
+            y = mean_places(-scores)
+            ranks = LEARNERS[name](n_neighbors=20).fit(X[:300], y).predict(X[300:])
+            return metrics.kendall_tau(mean_places(-truth[300:]), ranks)
+
+        kept.append(tau(seen))
+        broken += [tau(seen + 1e-6 * rng.random(seen.shape)) for _ in range(10)]
+    assert np.mean(kept) >= np.mean(broken)
