@@ -72,8 +72,8 @@ class PartialModel(abc.ABC):
         >>> from lrrf_jax import LEARNERS
         >>> ranker = LEARNERS["ib-m"](n_neighbors=3)
         >>> ranker = ranker.fit([[0.0], [1], [2]], [[1, 2, 3], [1, 3, 2], [2, 1, 3]])
-        >>> ranker.predict_preferences([[0.0]]).round(2).tolist()
-        [[0.33, 1.0, 0.33]]
+        >>> (3 * ranker.predict_preferences([[0.0]])).tolist()
+        [[1.0, 3.0, 1.0]]
         """
         features = self._features(X)
         n_labels = len(self.labels_)

@@ -52,5 +52,6 @@ def near_preferences(
     n_labels = positions.shape[1]
     step = max(1, _CELLS_AT_ONCE // (near.row.shape[1] * n_labels))
     blocks = [slice(start, start + step) for start in range(0, len(near.row), step)]
-    parts = [mean_preferences(positions[near.row[rows]], near.weight[rows]) for rows in blocks]
+    row = np.minimum(near.row, len(positions) - 1)  # those beyond, which fill tables, weigh 0
+    parts = [mean_preferences(positions[row[rows]], near.weight[rows]) for rows in blocks]
     return np.concatenate(parts)
