@@ -1,46 +1,63 @@
-"""How the trees of a forest prefer one label to another."""
+"""The training rankings as trees look at them: what a pair of labels says, and what it counts."""
+
+from typing import NamedTuple
 
 import numpy as np
 
 from lrrf_jax._typing import NDArray
-from lrrf_jax.learners.forest.aggregation import PAIR_UNIT, SHRUNKEN
-from lrrf_jax.rankings.pairwise import pair_indices
-from lrrf_jax.trees.forest import Forest
+from lrrf_jax.learners._weights import largest_scale
+from lrrf_jax.rankings.pairwise import (
+    pair_indices,
+    pair_signs_on_host,
+    pairs_ranked,
+    row_blocks,
+)
 
-_CELLS_AT_ONCE = 2**18  # of rows x pairs, which a cache holds
+
+class Rankings(NamedTuple):
+    """The training rankings."""
+
+    positions: NDArray  # float32 (n_rows, n_labels), NaN: missing
+    tied: bool  # whether labels tie; equal positions are else those of missing labels
+    total_weight: float  # of all rows, in integer weights
+    weighted: bool  # whether rows have weights of their own
+    pair_weight: NDArray | None = None  # int32 (n_rows, n_pairs), 0: tied, unknown; None: all equal
+
+    def pairs(self) -> tuple[NDArray, NDArray]:  # int32, int32 (n_rows, n_pairs)
+        """Tell how far each pair leans to its first label, and what it counts.
+
+        A tie is an observation half way between the labels; a pair of which one is missing is none.
+        """
+        signs = pair_signs_on_host(self.positions).astype(np.int32)
+        if self.pair_weight is not None:
+            return signs * self.pair_weight, self.pair_weight
+        if self.tied:
+            return signs, pairs_ranked(self.positions).astype(np.int32)
+        return signs, np.abs(signs)
 
 
-def forest_preferences(
-    forest: Forest,
-    leaf: NDArray,  # int32 (n_samples, n_trees)
-    n_labels: int,
-    aggregation: str,
-) -> NDArray:  # float32 (n_samples, n_pairs) in [-1, 1]
-    """Average over the trees what the leaf of each row says of the pairs; exact before it is.
+def difference_weights(
+    scores: NDArray,  # float64 (n_rows, n_labels), NaN: unknown
+    total_weight: float,
+) -> tuple[NDArray, int]:  # int32 (n_rows, n_pairs), 0: tied or unknown; what the mean counts
+    """Weigh pairs of labels by the differences of their scores, as whole numbers.
 
-    A leaf of preferences says what it holds, in units of which it rounds to the next; one of
-    positions or votes which label is ahead.
+    Their mean, over pairs that differ in all rows, counts a power of two, as large as the sums of
+    int32 have room for; a difference that is too small to count becomes 1.
     """
-    slots = np.asarray(forest.leaf_slot)
-    value = np.asarray(forest.leaf_value)
-    first, second = pair_indices(n_labels)
-    of_pairs = aggregation in SHRUNKEN
-    if aggregation == "one-step":
-        value = -value  # votes: larger is better
-    unit = forest.n_trees * (PAIR_UNIT if of_pairs else 1)
-    out = np.empty((len(leaf), len(first)), np.float32)
-    step = max(1, _CELLS_AT_ONCE // max(1, len(first)))
-    for start in range(0, len(leaf), step):
-        block = leaf[start : start + step]
-        total = np.zeros((len(first), len(block)), np.int32)
-        for slot_of, leaves in zip(slots, block.T, strict=True):
-            by_column = np.ascontiguousarray(value[slot_of[leaves]].T)
-            if of_pairs:
-                total += by_column
-            else:
-                one, other = by_column[first], by_column[second]
-                total += (one < other).view(np.int8) - (one > other).view(np.int8)
-        if of_pairs:
-            total[np.abs(total) <= forest.n_trees] = 0  # within a unit of level
-        out[start : start + step] = (total / unit).T
-    return out
+    first, second = pair_indices(scores.shape[1])
+    share = scores / max(np.nanmax(np.abs(scores)), np.finfo(np.float64).tiny)  # none overflows
+
+    def gaps(rows: slice) -> NDArray:
+        return np.nan_to_num(np.abs(share[rows, first] - share[rows, second]))
+
+    blocks = list(row_blocks(*scores.shape))
+    sums = [(found.sum(), np.count_nonzero(found), found.max()) for found in map(gaps, blocks)]
+    total, number, most = (np.array(part) for part in zip(*sums, strict=True))
+    mean = total.sum() / number.sum()
+    scale = largest_scale(total_weight, float(most.max() / mean))
+    weight = np.zeros((len(scores), len(first)), np.int32)
+    for rows in blocks:
+        gap = gaps(rows)
+        weight[rows] = np.where(gap > 0, np.maximum(np.round(gap / mean * scale), 1), 0)
+    return weight, scale

@@ -19,8 +19,8 @@ from lrrf_jax.learners.forest.aggregation import leaf_violation, numbers_in_leaf
 from lrrf_jax.learners.forest.config import ForestConfig
 from lrrf_jax.learners.forest.few_rows import FewRowsRanker
 from lrrf_jax.learners.forest.fit import ForestParams, Importances, fit_forest
+from lrrf_jax.learners.forest.pair_shares import forest_preferences
 from lrrf_jax.learners.forest.predict import apply_spread, forest_ranks, forest_scores
-from lrrf_jax.learners.forest.preferences import forest_preferences
 from lrrf_jax.learners.on_device import RowFunction
 from lrrf_jax.learners.persistence import schema
 from lrrf_jax.learners.persistence.content import Content
