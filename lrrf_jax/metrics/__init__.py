@@ -33,6 +33,7 @@ Examples
 45.0
 """
 
+from lrrf_jax.metrics._arguments import score_table as score_table
 from lrrf_jax.metrics.gap import gap_closed, single_best
 from lrrf_jax.metrics.of_rankings import (
     footrule_distance,
