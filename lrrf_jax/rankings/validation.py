@@ -8,6 +8,7 @@ import numpy as np
 from lrrf_jax._numbers import as_numbers, shown
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError
+from lrrf_jax.rankings.ties import are_positions, has_ties, mean_places
 
 _LONGEST_ROW_SHOWN = 12
 _TEXT_REMEDY = (
@@ -81,8 +82,11 @@ def require_rankings(
     n_samples: int | None = None,
     *,
     name: str = "y",
-) -> NDArray:  # float32 (n_samples, n_labels), NaN: missing
-    """Check that each row holds the positions 1..m' of the labels that it ranks, once each.
+    ties: bool = True,
+) -> NDArray:  # float32 (n_samples, n_labels), NaN: missing, tied labels at their mean place
+    """Check that each row holds the positions 1..m' of the labels that it ranks.
+
+    Labels may tie, where ``ties``: as competition, dense or average ranks (`rankings.ties`).
 
     Raises
     ------
@@ -94,21 +98,64 @@ def require_rankings(
             "y must hold rankings: fit requires y to be passed, but the target y is None."
         )
     table = number_table(y, name, finite=True)
+    _require_size(table, name, n_samples)
+    complete = not np.isnan(table).any()
+    need = f"{name} must hold the positions "
+    need += f"1..{table.shape[1]}" if complete else "1..m' of the m' labels it ranks"
+    if ties and has_ties(table):
+        need += " in each row, where a tie is 1, 1, 3 or 1, 1, 2 or 1.5, 1.5, 3"
+        require_rows(are_positions(table), table, need, _REMEDY)
+        table = mean_places(table)
+    else:
+        require_rows(_are_strict(table), table, f"{need} once per row", _REMEDY)
+    return table.astype(np.float32)
+
+
+def require_scores(
+    scores: Any,
+    n_samples: int | None = None,
+    y: None = None,  # which scores are given in place of
+) -> NDArray:  # float64 (n_samples, n_labels), NaN: unknown
+    """Check a table of scores or utilities, larger is better.
+
+    Raises
+    ------
+    InputError
+        For what is no such table, for fewer than two labels, for another number of rows than
+        ``n_samples``, and where there are rankings besides.
+    """
+    if y is not None:
+        raise InputError(
+            "y must be left out where scores are given, which are ranked; it is not None. Give "
+            "one of them."
+        )
+    table = number_table(scores, "scores")
+    _require_size(table, "scores", n_samples)
+    require_rows(
+        np.asarray(~np.isinf(table).any(axis=1)),
+        table,
+        "scores must hold finite numbers, or NaN where unknown",
+        "Give what was cut off a score of its own, worse than all others.",
+    )
+    return table
+
+
+def _require_size(table: NDArray, name: str, n_samples: int | None) -> None:
     if table.shape[1] < 2:
         raise InputError(
             f"{name} must have two labels at least, one column each; it has shape {table.shape}."
         )
     if n_samples is not None and len(table) != n_samples:
         raise InputError(
-            f"y must have one row for each row of X; X has {n_samples}, y has {len(table)}."
+            f"{name} must have one row for each row of X; X has {n_samples}, {name} has "
+            f"{len(table)}."
         )
-    missing = np.isnan(table)
-    places = np.sort(np.where(missing, np.inf, table), axis=1)
+
+
+def _are_strict(table: NDArray) -> NDArray:  # bool (n_samples,)
+    places = np.sort(np.where(np.isnan(table), np.inf, table), axis=1)
     wanted = np.where(np.isinf(places), np.inf, np.arange(1.0, table.shape[1] + 1))
-    good = (places == wanted).all(axis=1)
-    span = f"1..{table.shape[1]}" if not missing.any() else "1..m' of the m' labels it ranks"
-    require_rows(good, table, f"{name} must hold the positions {span} once per row", _REMEDY)
-    return table.astype(np.float32)
+    return np.asarray((places == wanted).all(axis=1))
 
 
 _REMEDY = (
