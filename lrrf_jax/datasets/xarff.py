@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from lrrf_jax._tabular import Rows, match_columns, no_rows, unique_names
 from lrrf_jax._validation import InputError
+from lrrf_jax.datasets._apart import apart_columns
 from lrrf_jax.datasets._arff import arff_rows, split_cells, unquoted, without_comment
 from lrrf_jax.datasets._lines import text_lines
 from lrrf_jax.datasets._rankings import rankings_from_text
@@ -45,11 +46,12 @@ def read_xarff(path: str, name: str, how: Reading) -> LabelRankingData:
     """Read an XARFF file; see `read`.
 
     The ranking is the last attribute, ``@attribute L RANKING {L1,L2,L3}``; keywords ignore case.
-    A cell holds ``L2>L1``, or chains joined by ``|`` which together put every two of the labels
-    they name in order; ``?`` is a ranking that is wholly missing. Labels that a row does not
-    name are missing. The features must be numeric, or nominal with numbers as values; others are
-    left out with ``exclude``. A weight in braces behind a row is its ``sample_weight``; sparse
-    rows, comments, both kinds of quotes and a comma behind the last cell are read as WEKA does.
+    A cell holds ``L2>L1``, where labels that tie are joined by ``=``, or chains joined by ``|``
+    which together put every two of the labels they name in order; ``?`` is a ranking that is
+    wholly missing. Labels that a row does not name are missing. The features must be numeric, or
+    nominal with numbers as values; others are left out with ``exclude``. A weight in braces behind
+    a row is its ``sample_weight``; sparse rows, comments, both kinds of quotes and a comma behind
+    the last cell are read as WEKA does.
     """
     lines = text_lines(path)
     starts = [i for i, line in enumerate(lines) if _is_data(line)]
@@ -72,6 +74,7 @@ def read_xarff(path: str, name: str, how: Reading) -> LabelRankingData:
     ranked = _chained(table[header.ranking], header, rows)
     y, labels = rankings_from_text(ranked, header.ranking, rows, missing, header.labels)
     weight = np.array([row.weight for row in found])
+    read = {*header.features, *how.apart.values()}
     return LabelRankingData(
         X,
         y,
@@ -79,7 +82,8 @@ def read_xarff(path: str, name: str, how: Reading) -> LabelRankingData:
         labels,
         name,
         None if (weight == 1).all() else weight,
-        tuple(n for n in header.attributes[:-1] if n not in header.features),
+        tuple(n for n in header.attributes[:-1] if n not in read),
+        **apart_columns(table, rows, how),
     )
 
 
@@ -100,6 +104,8 @@ def _header(path: str, lines: list[str], how: Reading) -> _Header:
         raise InputError(f"{path}: there is no @attribute line before @data.")
     names = unique_names(path, [attribute.name for attribute in attributes])
     left_out = set(match_columns(path, names[:-1], how.exclude, "exclude") if how.exclude else ())
+    for argument, name in how.apart.items():
+        left_out.update(match_columns(path, names[:-1], [name], argument))
     features = [a for a in attributes[:-1] if a.name not in left_out]
     for attribute in features:
         if not _is_numeric(attribute.kind):
