@@ -19,6 +19,8 @@ from lrrf_jax._validation import (
 from lrrf_jax._xla import bucket_size
 from lrrf_jax.learners._weights import relative_weights
 from lrrf_jax.rankings.permutations import place_missing_last
+from lrrf_jax.rankings.statistics import borda_votes_on_host
+from lrrf_jax.rankings.ties import canonical_order, has_ties
 from lrrf_jax.rankings.validation import number_table, require_rankings
 
 
@@ -28,7 +30,7 @@ class TableShape(NamedTuple):
     n_samples: int
     n_features: int
     n_labels: int
-    complete: bool  # whether every ranking ranks every label
+    complete: bool  # whether every ranking orders every pair of labels
 
 
 class TrainingTable(NamedTuple):
@@ -41,11 +43,24 @@ class TrainingTable(NamedTuple):
     labels: list[str]
     feature_names: list[str] | None
     n_rows: int  # in the user's table
-    complete: bool  # whether every ranking ranks every label
+    complete: bool  # whether every ranking orders every pair of labels
+    tied: bool = False  # whether rankings tie labels; not those that are missing, placed last
 
     def weight_of(self, rows: NDArray) -> NDArray | None:
         """Weights of some rows, ``None`` where all are equal."""
         return None if self.weight is None else self.weight[rows]
+
+    @property
+    def label_order(self) -> NDArray:  # int64 (n_labels,)
+        """The labels in an order that permuting the columns of ``y`` does not change.
+
+        Where rankings tie labels, whatever is learnt from `positions` is learnt in this order, in
+        which rounding, and what decides between equals, is the same wherever a column stands. It
+        is the order of the columns without ties.
+        """
+        if not self.tied:
+            return np.arange(self.positions.shape[1])
+        return canonical_order(self.positions, borda_votes_on_host(self.positions))
 
     @property
     def shape(self) -> TableShape:
@@ -122,8 +137,14 @@ def training_table(
             "y must prefer one label to another in at least one row; every row ranks fewer than "
             'two labels. For top-k lists say missing="last".'
         )
+    tied = has_ties(positions[kept])
     if missing == "last":
         positions = _place_missing_last(positions)
+    if tied and not (np.nanmax(positions[kept], 1) > np.nanmin(positions[kept], 1)).any():
+        raise InputError(
+            "y must prefer one label to another in at least one row; every row ties all labels "
+            "that it ranks. Check what was read as positions, or the tolerance of ties."
+        )
     return TrainingTable(
         features[kept],
         positions[kept],
@@ -132,7 +153,8 @@ def training_table(
         label_names,
         names,
         n_rows,
-        bool((n_ranked[kept] == n_labels).all()),
+        bool((n_ranked[kept] == n_labels).all()) and not tied,
+        tied,
     )
 
 

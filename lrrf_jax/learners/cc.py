@@ -182,7 +182,9 @@ def fit_cc(
 ) -> tuple[LinearParams, int, int]:
     """Fit the utilities; returns them, the number of epochs and the mistakes in the last."""
     scaling = scaling_of(table.features, table.weight, centred=fit_intercept)
-    blocks = in_blocks(table.features, table.positions, row_weights(table), numbers=1)
+    order = table.label_order
+    rankings = table.positions[:, order]
+    blocks = in_blocks(table.features, rankings, row_weights(table), numbers=1)
     features, positions, row_weight = (block.reshape(-1, *block.shape[2:]) for block in blocks)
     columns = design(scaling, features) if fit_intercept else scaled(scaling, features)
     sign = constraints(positions, pairs=pairs)
@@ -197,7 +199,7 @@ def fit_cc(
         np.int16(min(alpha, _MAX_EPOCHS)),
         bounded=epochs > alpha,  # a pair makes at most one mistake per epoch
     )
-    models = np.asarray(end.mean if average else end.weight).T
+    models = np.asarray(end.mean if average else end.weight)[np.argsort(order)].T
     return params_of(scaling, models), int(end.n_epochs), int(end.n_wrong)
 
 

@@ -156,7 +156,9 @@ def fit_ll(
     """Fit the utilities; returns them and the number of steps."""
     scaling = scaling_of(table.features, table.weight, centred=fit_intercept)
     numbers = 2 * (table.features.shape[1] + table.positions.shape[1] ** 2)
-    blocks = in_blocks(table.features, table.positions, row_weights(table), numbers=numbers)
+    order = table.label_order
+    rankings = table.positions[:, order]
+    blocks = in_blocks(table.features, rankings, row_weights(table), numbers=numbers)
     features, positions, row_weight = blocks
     sign = pair_signs(positions)
     columns = design(scaling, features) if fit_intercept else scaled(scaling, features)
@@ -164,9 +166,10 @@ def fit_ll(
     if solver == "lbfgs":
         limits = np.float32(ridge), np.int32(max_iter), np.float32(tolerance)
         models, steps = fit_lbfgs(columns, sign, row_weight, *limits, start)
-        return params_of(scaling, np.asarray(models)), int(steps)
-    models = fit_boost(columns, sign, row_weight, np.int32(n_rounds), start)
-    return params_of(scaling, np.asarray(models)), n_rounds
+        n_rounds = int(steps)
+    else:
+        models = fit_boost(columns, sign, row_weight, np.int32(n_rounds), start)
+    return params_of(scaling, np.asarray(models)[:, np.argsort(order)]), n_rounds
 
 
 class LogLinearLabelRanker(UtilityLabelRanker):

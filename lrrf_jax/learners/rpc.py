@@ -25,7 +25,7 @@ from lrrf_jax.learners.linear.predict import assert_applies, linear_outputs, map
 from lrrf_jax.learners.linear.ranker import LinearLabelRanker
 from lrrf_jax.learners.on_device import RowFunction
 from lrrf_jax.learners.persistence.schema import OneOf, Range
-from lrrf_jax.rankings.pairwise import n_labels_of_pairs, pair_indices, pair_signs
+from lrrf_jax.rankings.pairwise import n_labels_of_pairs, pair_indices, pair_signs, reordered_pairs
 from lrrf_jax.rankings.permutations import rank_scores
 
 VOTINGS = ("soft", "binary")
@@ -155,7 +155,9 @@ def fit_rpc(table: TrainingTable, *, ridge: float, max_iter: int) -> LinearParam
     scaling = scaling_of(table.features, table.weight, centred=True)
     n_columns, n_labels = table.features.shape[1] + 1, table.positions.shape[1]
     numbers = n_columns**2 + 2 * n_labels**2  # products of columns, and what pairs hold
-    blocks = in_blocks(table.features, table.positions, row_weights(table), numbers=numbers)
+    order = table.label_order
+    rankings = table.positions[:, order]
+    blocks = in_blocks(table.features, rankings, row_weights(table), numbers=numbers)
     features, positions, weight = blocks
     sign = np.asarray(pair_signs(positions))
     n_pairs = sign.shape[-1]
@@ -175,7 +177,7 @@ def fit_rpc(table: TrainingTable, *, ridge: float, max_iter: int) -> LinearParam
         for start in range(0, n_pairs, chunk)
     ]
     models = np.concatenate(fitted)[:n_pairs]
-    return params_of(scaling, models.T)
+    return params_of(scaling, reordered_pairs(models.T, np.argsort(order)))
 
 
 def rpc_votes(params: LinearParams, features: Array, *, voting: str) -> Array:

@@ -61,7 +61,7 @@ def mallows_log_likelihood(rankings: Any, centre: Any, dispersion: Any) -> NDArr
     >>> (np.exp(logs) * 21).round(6).tolist()
     [8.0, 4.0, 1.0]
     """
-    table = require_rankings(rankings, name="rankings").astype(np.float64)
+    table = require_rankings(rankings, name="rankings", ties=False).astype(np.float64)
     centre, theta = _centre(centre, rankings, table), _dispersion(dispersion)
     require_rows(
         np.all(np.isfinite(table), axis=1),
@@ -158,7 +158,7 @@ def plackett_luce_log_likelihood(
     [0.25, 0.25, 0.5]
     """
     require_choice(missing, "missing", ("unknown", "last"))
-    table = require_rankings(rankings, name="rankings").astype(np.float64)
+    table = require_rankings(rankings, name="rankings", ties=False).astype(np.float64)
     strengths = _strength(strength, rankings, table)
     if missing == "last":
         table = np.where(np.isnan(table), table.shape[1] + 1, table)  # they share the last place

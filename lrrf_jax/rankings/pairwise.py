@@ -88,6 +88,35 @@ def pair_signs_on_host(
     return signs
 
 
+def pairs_ranked(
+    positions: NDArray,  # float (n_samples, n_labels), NaN: missing
+) -> NDArray:  # bool (n_samples, n_pairs)
+    """Tell of which pairs a row ranks both labels, tied or not."""
+    ranked = ~np.isnan(positions)
+    first, second = pair_indices(positions.shape[1])
+    return ranked[:, first] & ranked[:, second]
+
+
+def reordered_pairs(
+    values: NDArray,  # (..., n_pairs), positive where the first label of the pair is preferred
+    order: NDArray,  # int (n_labels,), which of the labels so far comes where
+) -> NDArray:  # (..., n_pairs)
+    """Give the values of the pairs of reordered labels; a pair that is turned round changes sign.
+
+    Examples
+    --------
+    >>> reordered_pairs(np.array([1, 2, 3]), np.array([2, 0, 1])).tolist()
+    [-2, -3, 1]
+    """
+    n_labels = len(order)
+    first, second = pair_indices(n_labels)
+    pair = np.zeros((n_labels, n_labels), np.int64)
+    pair[first, second] = pair[second, first] = np.arange(len(first))
+    one, other = order[first], order[second]
+    moved = values[..., pair[one, other]]
+    return np.where(one < other, moved, -moved)
+
+
 @works_with_our_settings
 @functools.partial(jit, static_argnames="n_labels")
 def antisymmetric(

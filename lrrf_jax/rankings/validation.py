@@ -8,6 +8,7 @@ import numpy as np
 from lrrf_jax._numbers import as_numbers, shown
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError
+from lrrf_jax.rankings.ties import are_positions, has_ties, mean_places
 
 _LONGEST_ROW_SHOWN = 12
 _TEXT_REMEDY = (
@@ -81,8 +82,11 @@ def require_rankings(
     n_samples: int | None = None,
     *,
     name: str = "y",
-) -> NDArray:  # float32 (n_samples, n_labels), NaN: missing
-    """Check that each row holds the positions 1..m' of the labels that it ranks, once each.
+    ties: bool = True,
+) -> NDArray:  # float32 (n_samples, n_labels), NaN: missing, tied labels at their mean place
+    """Check that each row holds the positions 1..m' of the labels that it ranks.
+
+    Labels may tie, where ``ties``: as competition, dense or average ranks (`rankings.ties`).
 
     Raises
     ------
@@ -102,13 +106,22 @@ def require_rankings(
         raise InputError(
             f"y must have one row for each row of X; X has {n_samples}, y has {len(table)}."
         )
-    missing = np.isnan(table)
-    places = np.sort(np.where(missing, np.inf, table), axis=1)
-    wanted = np.where(np.isinf(places), np.inf, np.arange(1.0, table.shape[1] + 1))
-    good = (places == wanted).all(axis=1)
-    span = f"1..{table.shape[1]}" if not missing.any() else "1..m' of the m' labels it ranks"
-    require_rows(good, table, f"{name} must hold the positions {span} once per row", _REMEDY)
+    complete = not np.isnan(table).any()
+    need = f"{name} must hold the positions "
+    need += f"1..{table.shape[1]}" if complete else "1..m' of the m' labels it ranks"
+    if ties and has_ties(table):
+        need += " in each row, where a tie is 1, 1, 3 or 1, 1, 2 or 1.5, 1.5, 3"
+        require_rows(are_positions(table), table, need, _REMEDY)
+        table = mean_places(table)
+    else:
+        require_rows(_are_strict(table), table, f"{need} once per row", _REMEDY)
     return table.astype(np.float32)
+
+
+def _are_strict(table: NDArray) -> NDArray:  # bool (n_samples,)
+    places = np.sort(np.where(np.isnan(table), np.inf, table), axis=1)
+    wanted = np.where(np.isinf(places), np.inf, np.arange(1.0, table.shape[1] + 1))
+    return np.asarray((places == wanted).all(axis=1))
 
 
 _REMEDY = (

@@ -92,7 +92,7 @@ def kemeny_objective(rankings: Any, candidates: Any, sample_weight: Any = None) 
     array([ 5., -5.])
     """
     table = _votes(rankings)
-    ranks = require_rankings(candidates, name="candidates")
+    ranks = require_rankings(candidates, name="candidates", ties=False)
     order = paired_order(rankings, candidates, "rankings", "candidates")
     ranks = ranks if order is None else ranks[:, order]
     if ranks.shape[1] != table.shape[1]:

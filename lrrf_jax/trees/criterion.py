@@ -33,6 +33,7 @@ class Criterion(abc.ABC):
 
     searches_sorted: ClassVar[bool] = False  # along sorted samples; else over histograms
     adds_vectors: ClassVar[bool] = False  # each sample adds to all components of the sums
+    n_stages: int = 1  # that a node may go through, with a class of each sample in each
 
     def start(self, drawn: Drawn, samples: Samples) -> Array:
         """Make `Drawn.label` of samples at the roots of their trees."""

@@ -12,7 +12,12 @@ from lrrf_jax._typing import Array, NDArray
 from lrrf_jax._xla import fusion_barrier
 from lrrf_jax.rankings.aggregation import copeland, kemeny, scores_in_order
 from lrrf_jax.rankings.on_host import ordering_of_scores, ranks_of_ordering
-from lrrf_jax.rankings.pairwise import pair_signs_on_host, preference_matrix
+from lrrf_jax.rankings.pairwise import (
+    pair_signs_on_host,
+    pairs_ranked,
+    preference_matrix,
+    reordered_pairs,
+)
 from lrrf_jax.rankings.permutations import rank_scores
 from lrrf_jax.rankings.statistics import borda_votes_on_host
 
@@ -57,6 +62,7 @@ def mean_preferences(sums: NDArray, n_pairs: int, weight_scale: float) -> NDArra
 
 def leaf_statistics(
     positions: NDArray,  # float32 (n_rows, n_labels), NaN: missing
+    tied: bool,
     aggregation: str,
     vote_scale: int,
     weight_scale: float,
@@ -65,6 +71,9 @@ def leaf_statistics(
 
     Parameters
     ----------
+    tied
+        Whether labels tie: a pair that does is an observation, half for either label. Otherwise
+        equal positions are those of missing labels, whose order is unknown.
     vote_scale
         Votes of partial rankings are fractions; they are rounded to multiples of its inverse.
     weight_scale
@@ -82,12 +91,29 @@ def leaf_statistics(
         return sums, functools.partial(mean_votes, vote_scale=vote_scale)
     signs = pair_signs_on_host(positions).astype(np.int32)
     n_pairs = signs.shape[1]
-    observed = np.abs(signs)
+    observed = pairs_ranked(positions).astype(np.int32) if tied else np.abs(signs)
     informative = observed.any(1)
     if observed[informative].all():
         observed = ones  # of complete rankings the weight is the number of observations
     of_sums = functools.partial(mean_preferences, n_pairs=n_pairs, weight_scale=weight_scale)
     return np.concatenate([signs, observed], axis=1), of_sums
+
+
+def relabelled(leaf_value: LeafValue, order: NDArray, aggregation: str) -> LeafValue:
+    """Give leaves, of labels in this ``order``, the values of the labels in their own order.
+
+    Preferences begin with one unit for the label that comes first there: where a leaf knows
+    nothing of a pair, or trees say opposite things, all training rankings decide, not the index.
+    """
+    place = np.argsort(order)
+
+    def values(sums: NDArray) -> NDArray:
+        value = leaf_value(sums)
+        if aggregation not in SHRUNKEN:
+            return value[:, place]
+        return reordered_pairs(np.minimum(value + 1, PAIR_UNIT), place)
+
+    return values
 
 
 def numbers_in_leaf(n_labels: int, aggregation: str) -> int:

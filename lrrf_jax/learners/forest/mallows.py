@@ -68,7 +68,10 @@ class MallowsLeavesLabelRanker(TreeLabelRanker):
         params, config = super()._fit(key, table)
         if _complete(table.positions):
             return params, config
-        values = _leaf_centres(key, params.forest, table, config)
+        # Of labels in an order of their own, which decides between equals, and back.
+        order = table.label_order
+        ordered = table._replace(positions=np.ascontiguousarray(table.positions[:, order]))
+        values = _leaf_centres(key, params.forest, ordered, config)[:, np.argsort(order)]
         return params._replace(forest=params.forest._replace(leaf_value=values)), config
 
 

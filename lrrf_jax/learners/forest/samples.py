@@ -5,9 +5,14 @@ import numpy as np
 from lrrf_jax._validation import InputError
 from lrrf_jax.learners._table import TrainingTable
 from lrrf_jax.learners._weights import integer_weights, largest_scale
-from lrrf_jax.learners.forest.aggregation import SHRUNKEN, LeafValue, leaf_statistics
+from lrrf_jax.learners.forest.aggregation import (
+    SHRUNKEN,
+    LeafValue,
+    leaf_statistics,
+    relabelled,
+)
 from lrrf_jax.learners.forest.config import ForestConfig
-from lrrf_jax.learners.forest.targets import growth_statistic
+from lrrf_jax.learners.forest.targets import Rankings, growth_statistic
 from lrrf_jax.trees.binning import bin_features, candidate_thresholds
 from lrrf_jax.trees.growth import GrowthConfig, Samples, Sizes
 from lrrf_jax.trees.padding import padded_rows
@@ -22,7 +27,8 @@ def growth_samples(
     n_samples, n_features = table.features.shape
     _require_numbered_cells(n_samples, max(n_features, config.n_labels))
     thresholds = candidate_thresholds(table.features, config.max_thresholds)
-    positions = table.positions
+    order = table.label_order
+    positions = np.ascontiguousarray(table.positions[:, order])
     if table.weight is None:
         weight, weight_scale = np.ones(n_samples, np.int32), 1.0
     else:
@@ -33,14 +39,16 @@ def growth_samples(
         in_units = config.aggregation in SHRUNKEN
         weight, weight_scale = integer_weights(table.weight, 2**29 // most, binary=in_units)
     total_weight = float(weight.sum(dtype=np.int64))
-    stat, criterion = growth_statistic(
-        positions, config, total_weight, weighted=table.weight is not None
-    )
+    rankings = Rankings(positions, table.tied, total_weight, weighted=table.weight is not None)
+    stat, criterion = growth_statistic(rankings, config)
     room = largest_scale(total_weight, config.n_labels + 1)
-    leaf_stat, leaf_value = leaf_statistics(positions, config.aggregation, room, weight_scale)
+    leaf_stat, leaf_value = leaf_statistics(
+        positions, table.tied, config.aggregation, room, weight_scale
+    )
+    if table.tied:
+        leaf_value = relabelled(leaf_value, order, config.aggregation)
     n_edges = thresholds.shape[1]
-    n_stages = stat.shape[1] if stat.ndim > 1 else 1
-    sizes = n_samples, n_features, config.n_candidates, n_edges, n_stages
+    sizes = n_samples, n_features, config.n_candidates, n_edges, criterion.n_stages
     samples = Samples(
         bin_index=bin_features(table.features, thresholds),
         stat=stat,

@@ -1,14 +1,16 @@
 """What splits set apart: from rankings to the statistic that trees sum, and its criterion."""
 
 import functools
+import math
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
 from lrrf_jax._typing import NDArray
 from lrrf_jax.learners.forest.config import ForestConfig
 from lrrf_jax.rankings.mallows import fit_dispersion
-from lrrf_jax.rankings.pairwise import pair_signs_on_host
+from lrrf_jax.rankings.pairwise import pair_signs_on_host, pairs_ranked
 from lrrf_jax.rankings.permutations import places
 from lrrf_jax.rankings.statistics import (
     borda_votes_on_host,
@@ -19,6 +21,7 @@ from lrrf_jax.trees.class_criterion import DENSE_CLASSES, ClassEntropy, SparseCl
 from lrrf_jax.trees.criterion import Criterion
 from lrrf_jax.trees.edira import SimilarityEntropy
 from lrrf_jax.trees.pair_criterion import Disagreement, MeanSimilarity, curve_shares
+from lrrf_jax.trees.shared_class import SharedClassEntropy
 from lrrf_jax.trees.vector_criterion import Variance
 
 _VOTE_SCALE = 8  # votes of partial rankings are fractions
@@ -27,17 +30,21 @@ _VOTE_SCALE = 8  # votes of partial rankings are fractions
 _DENSE_CELLS_A_ROW = 4
 
 
-def growth_statistic(
-    positions: NDArray,  # float32 (n_rows, n_labels), NaN: missing
-    config: ForestConfig,
-    total_weight: float,  # of all rows, in integer weights
-    weighted: bool,  # whether samples have weights of their own
-) -> tuple[NDArray, Criterion]:
+class Rankings(NamedTuple):
+    """The training rankings, as the criteria see them."""
+
+    positions: NDArray  # float32 (n_rows, n_labels), NaN: missing
+    tied: bool  # whether labels tie; equal positions are else those of missing labels
+    total_weight: float  # of all rows, in integer weights
+    weighted: bool  # whether rows have weights of their own
+
+
+def growth_statistic(rankings: Rankings, config: ForestConfig) -> tuple[NDArray, Criterion]:
     """Return int32 (n_rows, ...), what the criterion of the configuration sums, and the criterion.
 
     Cost O(n_rows n_labels^2); classes of whole rankings are sorted.
     """
-    make: dict[str, Callable[..., tuple[NDArray, Criterion]]] = {
+    make: dict[str, Callable[[Rankings, ForestConfig], tuple[NDArray, Criterion]]] = {
         "tlac": _top_labels,
         "rac": _ranking_classes,
         "edira": _alike_classes,
@@ -48,36 +55,50 @@ def growth_statistic(
         "theta": functools.partial(_dispersion, impurity="theta"),
         "similarity": _similarity,
     }
-    return make[config.criterion](positions, config, total_weight, weighted)
+    return make[config.criterion](rankings, config)
 
 
-def _top_labels(positions, config, total_weight, weighted) -> tuple[NDArray, Criterion]:
+def _top_labels(rankings, config) -> tuple[NDArray, Criterion]:
     n_labels = config.n_labels
     # Of complete rankings the last place follows from the others.
     n_stages = max(2, n_labels - 1) if config.purity == "ranking" else 1
-    stat = label_at_position(positions)[:, :n_stages]
+    if rankings.tied:
+        return _shared_places(rankings), SharedClassEntropy(n_labels, n_stages)
+    stat = label_at_position(rankings.positions)[:, :n_stages]
     # Samples without a class carry no weight, so counts are sums of weights only where every
     # one has a class.
-    return stat, ClassEntropy(n_labels, n_stages, separate_count=weighted)
+    return stat, ClassEntropy(n_labels, n_stages, separate_count=rankings.weighted)
 
 
-def _ranking_classes(positions, config, total_weight, weighted) -> tuple[NDArray, Criterion]:
-    classes, n_classes = ranking_classes(positions)
+def _shared_places(rankings: Rankings) -> NDArray:
+    """Share each place among the labels that tie there; see `SharedClassEntropy`."""
+    n_before, n_level = places(rankings.positions)
+    # The least whole number that all ties part without a rest, or else what an int32 has room for.
+    whole = math.lcm(*np.unique(n_level[n_level > 0]).tolist())
+    whole = min(whole, 2 ** math.floor(math.log2(max(1.0, 2**29 / rankings.total_weight))))
+    share = np.where(n_level > 0, np.round(whole / np.maximum(n_level, 1)), 0)
+    return np.concatenate([n_before, n_before + n_level, share], axis=1).astype(np.int32)
+
+
+def _ranking_classes(rankings, config) -> tuple[NDArray, Criterion]:
+    classes, n_classes = ranking_classes(rankings.positions)
     # Rounded up, so that the folds of one table share a program.
     rounded = max(8, 1 << (n_classes - 1).bit_length())
     n_cells = rounded * (config.max_thresholds + 1)
-    if n_classes <= DENSE_CLASSES and n_cells <= _DENSE_CELLS_A_ROW * len(positions):
-        criterion = ClassEntropy(rounded, separate_count=weighted)
+    if n_classes <= DENSE_CLASSES and n_cells <= _DENSE_CELLS_A_ROW * len(rankings.positions):
+        criterion = ClassEntropy(rounded, separate_count=rankings.weighted)
         return classes[:, None], criterion
-    return classes[:, None], SparseClassEntropy(len(positions), _scale_bits(total_weight))
+    return classes[:, None], SparseClassEntropy(
+        len(rankings.positions), _scale_bits(rankings.total_weight)
+    )
 
 
-def _alike_classes(positions, config, total_weight, weighted) -> tuple[NDArray, Criterion]:
-    classes, _ = ranking_classes(positions)
-    signs = pair_signs_on_host(positions).astype(np.int32)
+def _alike_classes(rankings, config) -> tuple[NDArray, Criterion]:
+    classes, _ = ranking_classes(rankings.positions)
+    signs = pair_signs_on_host(rankings.positions).astype(np.int32)
     criterion = SimilarityEntropy(
-        len(positions),
-        _scale_bits(total_weight),
+        len(rankings.positions),
+        _scale_bits(rankings.total_weight),
         n_signs=signs.shape[1],
         masked=bool((signs == 0).any()),
     )
@@ -91,25 +112,30 @@ def _scale_bits(total_weight: float) -> int:
     return max(0, min(12, int(np.floor(np.log2(max(room, 1.0))))))
 
 
-def _pair_variance(positions, config, total_weight, weighted) -> tuple[NDArray, Criterion]:
-    signs = pair_signs_on_host(positions).astype(np.int32)
-    n_pairs, masked = signs.shape[1], bool((signs == 0).any())
-    stat = np.concatenate([signs, np.abs(signs)], axis=1) if masked else signs
-    return stat, Variance(n_pairs, masked, separate_count=weighted, signs=True)
+def _pair_variance(rankings, config) -> tuple[NDArray, Criterion]:
+    signs = pair_signs_on_host(rankings.positions).astype(np.int32)
+    # A tie is an observation, half way between the signs.
+    known = pairs_ranked(rankings.positions) if rankings.tied else signs != 0
+    masked = not known.all()
+    stat = np.concatenate([signs, known], axis=1) if masked else signs
+    weighted, signs_only = rankings.weighted, not rankings.tied
+    return stat.astype(np.int32), Variance(
+        config.n_labels * (config.n_labels - 1) // 2, masked, weighted, signs=signs_only
+    )
 
 
-def _position_variance(positions, config, total_weight, weighted) -> tuple[NDArray, Criterion]:
+def _position_variance(rankings, config) -> tuple[NDArray, Criterion]:
     # Twice the position minus the middle: integers, also for the mean places of tied labels.
-    values = 2 * positions - (config.n_labels + 1)
-    return _variance(values, np.isnan(positions), weighted)
+    values = 2 * rankings.positions - (config.n_labels + 1)
+    return _variance(values, np.isnan(rankings.positions), rankings.weighted)
 
 
-def _vote_variance(positions, config, total_weight, weighted) -> tuple[NDArray, Criterion]:
+def _vote_variance(rankings, config) -> tuple[NDArray, Criterion]:
     # What is known of the position in the complete ranking; see `borda_votes`.
-    votes = 2 * borda_votes_on_host(positions) - (config.n_labels + 1)
+    votes = 2 * borda_votes_on_host(rankings.positions) - (config.n_labels + 1)
     if (votes != np.round(votes)).any():
         votes = votes * _VOTE_SCALE
-    return _variance(np.round(votes), np.isnan(positions), weighted)
+    return _variance(np.round(votes), np.isnan(rankings.positions), rankings.weighted)
 
 
 def _variance(values, missing, weighted) -> tuple[NDArray, Criterion]:
@@ -120,11 +146,9 @@ def _variance(values, missing, weighted) -> tuple[NDArray, Criterion]:
     return values, Variance(n_values, masked, separate_count=weighted)
 
 
-def _dispersion(
-    positions, config, total_weight, weighted, *, impurity
-) -> tuple[NDArray, Criterion]:
-    signs = pair_signs_on_host(positions).astype(np.int32)
-    n_before, n_level = places(positions)
+def _dispersion(rankings, config, *, impurity) -> tuple[NDArray, Criterion]:
+    signs = pair_signs_on_host(rankings.positions).astype(np.int32)
+    n_before, n_level = places(rankings.positions)
     n_ranked = np.count_nonzero(n_level, axis=1)[:, None]
     wins = np.where(n_level > 0, n_ranked - n_level - 2 * n_before, 0)  # less defeats
     masked = bool((signs == 0).any())
@@ -133,7 +157,7 @@ def _dispersion(
         config.n_labels,
         _dispersion_curve(config.n_labels, impurity),
         masked,
-        separate_count=weighted,
+        separate_count=rankings.weighted,
         at_least_half=impurity == "theta",
     )
     return np.concatenate(columns, axis=1).astype(np.int32), criterion
@@ -148,8 +172,8 @@ def _dispersion_curve(n_labels: int, impurity: str) -> tuple[float, ...]:
     return tuple(values.astype(np.float32).tolist())
 
 
-def _similarity(positions, config, total_weight, weighted) -> tuple[NDArray, Criterion]:
-    signs = pair_signs_on_host(positions).astype(np.int32)
+def _similarity(rankings, config) -> tuple[NDArray, Criterion]:
+    signs = pair_signs_on_host(rankings.positions).astype(np.int32)
     n_pairs, masked = signs.shape[1], bool((signs == 0).any())
     stat = np.concatenate([signs, np.abs(signs)], axis=1) if masked else signs
-    return stat, MeanSimilarity(n_pairs, config.patience, masked, separate_count=weighted)
+    return stat, MeanSimilarity(n_pairs, config.patience, masked, separate_count=rankings.weighted)
