@@ -25,6 +25,10 @@ class Reading(NamedTuple):
     missing_values: str | Sequence[str] | None = None
     label_names: list[str] | None = None
     input_format: str | None = None
+    scores: str | None = None
+    lower_is_better: bool = False
+    fold_column: str | None = None
+    group_column: str | None = None
 
     def arguments(self) -> dict[str, Any]:
         """Return the arguments of `datasets.read` that were typed."""
@@ -65,7 +69,8 @@ def read_data(source: str, reading: Reading) -> Any:  # LabelRankingData
     if reading._replace(missing_values=None) != Reading():
         raise typer.BadParameter(
             f"{source} has fixed columns. Leave --features, --labels, --ranking, --convention, "
-            "--close-gaps, --exclude, --label-names and --input-format out."
+            "--close-gaps, --exclude, --label-names, --scores, --lower-is-better, --fold-column, "
+            "--group-column and --input-format out."
         )
     if source.startswith(KEBI):
         return datasets.fetch_kebi(source.removeprefix(KEBI))

@@ -32,6 +32,10 @@ def train(
     missing_values: _options.MissingValues = None,
     label_names: _options.LabelNames = None,
     input_format: _options.InputFormat = None,
+    scores: _options.Scores = None,
+    lower_is_better: _options.LowerIsBetter = False,
+    fold_column: _options.FoldColumn = None,
+    group_column: _options.GroupColumn = None,
     learner: Annotated[str, typer.Option(metavar="NAME", help="The algorithm.")] = "lr-rf",
     set_: _options.Settings = None,
     seed: _options.Seed = 0,
@@ -51,6 +55,7 @@ def train(
     Examples:
       lrrf train builtin:iris --model iris.lrrf
       lrrf train table.csv --labels 'L*' --model table.lrrf --set n_estimators=200
+      lrrf train runtimes.csv --scores 'sec*' --lower-is-better --exclude id --model runtimes.lrrf
       lrrf train votes.csv --features 'A*' --ranking order --model votes.lrrf
       lrrf train large.parquet --model large.lrrf --checkpoint large.trees
 
@@ -86,6 +91,10 @@ def train(
         missing_values,
         label_names or None,  # an empty list, where the option is not given
         input_format,
+        scores,
+        lower_is_better,
+        fold_column,
+        group_column,
     )
     table = _learners.read_data(data, reading)
     read = time.perf_counter() - started
