@@ -8,7 +8,7 @@ from lrrf_jax import metrics
 from lrrf_jax._typing import NDArray
 from lrrf_jax.evaluation.measures import Measure
 from lrrf_jax.rankings import distances
-from lrrf_jax.rankings.permutations import places
+from lrrf_jax.rankings.ties import mean_places
 
 
 def single_best_of(
@@ -20,10 +20,8 @@ def single_best_of(
     1) among the m' labels that a row ranks.
     """
     if scores is None:
-        n_before, n_level = places(rankings)
-        place = n_before + (n_level + 1) / 2
         n_ranked = (~np.isnan(rankings)).sum(axis=1, keepdims=True)
-        scores = np.where(np.isnan(rankings), np.nan, 1 - place / (n_ranked + 1))
+        scores = 1 - mean_places(rankings) / (n_ranked + 1)
     known = ~np.isnan(scores)
     if weight is not None:
         known = known & (weight[:, None] > 0)
@@ -48,8 +46,7 @@ def random_rows(measure: Measure, truth: NDArray) -> NDArray:  # float64 (n_samp
         orders = np.array([math.perm(int(n), min(k, int(n))) for n in n_ranked], np.float64)
         return np.where(np.isnan(itself), np.nan, 1 / orders)
     if measure.metric in ("spearman_distance", "footrule_distance"):
-        n_before, n_level = places(truth)
-        place = n_before + (n_level + 1) / 2
+        place = mean_places(truth)
         total = np.zeros(len(truth))
         for other in range(1, truth.shape[1] + 1):  # each label is as often at each place
             step = np.where(np.isnan(truth), 0, np.abs(place - other))
@@ -62,5 +59,4 @@ def random_rows(measure: Measure, truth: NDArray) -> NDArray:  # float64 (n_samp
 def true_positions(truth: NDArray, of_scores: bool) -> NDArray:
     """Positions that a prediction may have: the unknown labels last."""
     keys = np.where(np.isnan(truth), np.inf, -truth if of_scores else truth)
-    n_before, n_level = places(keys)
-    return n_before + (n_level + 1) / 2
+    return mean_places(keys)

@@ -5,6 +5,7 @@ import concurrent.futures.process
 import contextlib
 import dataclasses
 import functools
+import json
 import multiprocessing
 import multiprocessing.connection
 import os
@@ -203,6 +204,11 @@ def _first_folds(folds_run: int | Mapping[str, int] | None, name: str, folds: in
     return int(count)
 
 
+def checked_table(name: str, table: Any, folds: Any, seed: int) -> Table:
+    """Check one of the tables of a comparison, and how it is to be cut."""
+    return as_table(**_arguments(name, table, folds, seed))
+
+
 def _arguments(name: str, table: Any, folds: Any, seed: int) -> dict[str, Any]:
     """Return the arguments of `as_table`; ``folds`` of the comparison go before the table's own."""
     found = table_arguments(name, table)
@@ -222,7 +228,7 @@ def _tasks(
     version, machine = library_version(), platform_text()
     for protocol in rules:
         names = {measure.name: None for measure in protocol.measures}
-        measures = params_text(names) if names else ""
+        measures = json.dumps(names) if names else ""
         for learner, estimator in estimators.items():
             params = params_text(plain_params(estimator))
             for repeat, fold in np.ndindex(extent):
@@ -309,7 +315,7 @@ def _run(task: _Task, tables: Mapping[str, Table]) -> FoldResult:
     score = run_fold(task.estimator, table, task.protocol, *at)
     measured = score._asdict()
     sums = measured.pop("sums")
-    return dataclasses.replace(result, **measured, measures=params_text(sums) if sums else "")
+    return dataclasses.replace(result, **measured, measures=json.dumps(sums) if sums else "")
 
 
 # --------------------------------------------------------------------------- in the workers

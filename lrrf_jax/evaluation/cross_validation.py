@@ -9,7 +9,7 @@ import numpy as np
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import require_integer
 from lrrf_jax.evaluation.folds import DEFAULT_FOLDS
-from lrrf_jax.evaluation.measured import BASELINES, LEARNER, ROWS, Measured, Sums, gathered
+from lrrf_jax.evaluation.measured import BASELINES, ROWS, Measured, Sums, gathered, json_list
 from lrrf_jax.evaluation.measures import as_measures
 from lrrf_jax.evaluation.protocol import (
     DELETE_ONCE,
@@ -89,35 +89,17 @@ class CrossValidation:
             "learner": self.learner,
             "mean": None if np.isnan(self.mean) else self.mean,
             "std": self.std,
-            "scores": _json_list(self.scores),
-            "fit_seconds": _json_list(self.fit_seconds),
-            "predict_seconds": _json_list(self.predict_seconds),
+            "scores": json_list(self.scores),
+            "fit_seconds": json_list(self.fit_seconds),
+            "predict_seconds": json_list(self.predict_seconds),
             "settings": self.settings,
         }
         if self.measured:
-            document["measures"] = {name: _described(m) for name, m in self.measured.items()}
+            document["measures"] = {name: found.to_dict() for name, found in self.measured.items()}
         return document
 
     def _known(self) -> NDArray:
         return self.scores[~np.isnan(self.scores)]
-
-
-def _described(measured: Measured) -> dict[str, Any]:
-    """Values of one measure: of all folds, of each, and of what the learner is compared with."""
-    values = {row: measured.overall(row) for row in ROWS}
-    plain = {row: None if np.isnan(value) else value for row, value in values.items()}
-    return {
-        "value": plain[LEARNER],
-        "folds": _json_list(measured.folds()),
-        "baselines": {row: plain[row] for row in BASELINES},
-    }
-
-
-def _json_list(values: NDArray) -> list[Any]:
-    """Nested lists with None for NaN, which JSON has no word for."""
-    cells = values.astype(object)
-    cells[np.isnan(values)] = None
-    return cells.tolist()
 
 
 def cross_validate(
@@ -220,8 +202,15 @@ def cross_validate(
     What the first choice is worth, where the scores of labels are known:
 
     >>> yields = [[90, 40, 0], [80, 70, 10], [20, 60, 60], [0, 50, 70]] * 5
-    >>> result = cross_validate("default", [[k] for k in range(20)], scores=yields, repeats=1)
+    >>> wanted = ["utility", "regret", "gap_closed"]
+    >>> result = cross_validate("default", [[0]] * 20, scores=yields, repeats=1, measures=wanted)
     >>> print(result.table().to_markdown())
+    | learner | utility | regret | gap_closed |
+    | --- | ---: | ---: | ---: |
+    | default | 51.0000 | 24.0000 | -.2000 |
+    | single best | 55.0000 | 20.0000 | .0000 |
+    | random | 45.8333 | 29.1667 | -.4583 |
+    | oracle | 75.0000 | .0000 | 1.0000 |
     """
     estimator = as_estimator(learner, protocol)
     require_integer(repeats, "repeats", 1)
@@ -236,11 +225,12 @@ def cross_validate(
     warn_of_unranked_labels(table, rules, repeats, folds_run or n_folds)
     taus, fit_seconds, predict_seconds = np.full((3, repeats, folds_run or n_folds), np.nan)
     sums: dict[tuple[int, int], dict[str, Sums]] = {}
-    for at in np.ndindex(*taus.shape):
-        score = run_fold(estimator, table, rules, *at)
+    for repeat, number in np.ndindex(*taus.shape):
+        at = repeat, number
+        score = run_fold(estimator, table, rules, repeat, number)
         taus[at], fit_seconds[at], predict_seconds[at], sums[at] = score
         if on_fold is not None:
-            on_fold(*at, score.tau)
+            on_fold(repeat, number, score.tau)
     settings: dict[str, Any] = {
         "folds": int(n_folds),
         "repeats": int(repeats),

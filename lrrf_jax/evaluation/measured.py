@@ -7,7 +7,7 @@ is gained on the single best label, over what the oracle gains on it.
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -115,6 +115,23 @@ class Measured(NamedTuple):
             values = self.folds(row)
             values = values[~np.isnan(values)]
         return float(values.mean()) if values.size else math.nan
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what JSON can hold: the value of all folds, of each, and of the baselines."""
+        values = {row: self.overall(row) for row in ROWS}
+        plain = {row: None if math.isnan(value) else value for row, value in values.items()}
+        return {
+            "value": plain[LEARNER],
+            "folds": json_list(self.folds()),
+            "baselines": {row: plain[row] for row in BASELINES},
+        }
+
+
+def json_list(values: NDArray) -> list[Any]:
+    """Nested lists with None for NaN, which JSON has no word for."""
+    cells = values.astype(object)
+    cells[np.isnan(values)] = None
+    return cells.tolist()
 
 
 def gathered(

@@ -27,6 +27,11 @@ class Measure(NamedTuple):
         """Tell whether it takes scores, not rankings."""
         return self.metric in metrics.OF_SCORES
 
+    @property
+    def larger_is_better(self) -> bool:
+        """Tell which of two values is the better one."""
+        return not self.metric.endswith(("regret", "_distance"))
+
     def rows(self, truth: NDArray, positions: NDArray) -> NDArray:  # float64 (n_samples,)
         """Value of each row, NaN where it is undefined."""
         options = {} if self.k is None else {"k": self.k}

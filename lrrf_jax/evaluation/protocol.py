@@ -124,8 +124,6 @@ def incomplete_rankings(rankings: NDArray, protocol: Protocol, repeat: int) -> N
     if protocol.name == AS_RUN_BY_AUTHORS:
         leaf_time_deletion.require_complete(rankings)
         return rankings
-    if protocol.missing == 0:
-        return rankings.astype(np.float64)
     generator = generator_of(protocol.seed, repeat, OF_DELETION)
     return delete_labels(rankings, protocol.missing, generator)
 

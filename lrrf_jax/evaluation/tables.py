@@ -13,7 +13,7 @@ from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError, as_names, as_weights
 from lrrf_jax.evaluation.folds import DEFAULT_FOLDS, Splits, as_splits
 from lrrf_jax.metrics import score_table
-from lrrf_jax.rankings.permutations import places
+from lrrf_jax.rankings.ties import mean_places
 from lrrf_jax.rankings.validation import require_rankings
 
 OF_RANKINGS, OF_SCORES = "rankings", "scores"
@@ -59,7 +59,7 @@ def as_table(
     table = None if scores is None else _as_scores(scores, n_samples)
     if y is None:
         assert table is not None
-        rankings = _rankings_of(table)
+        rankings = mean_places(-table).astype(np.float32)  # NaN where a score is unknown
     else:
         rankings = require_rankings(y, n_samples)
         if table is not None:
@@ -121,13 +121,6 @@ def _as_scores(scores: Any, n_samples: int) -> NDArray:  # float64 (n_samples, n
             f"{len(table)}."
         )
     return table
-
-
-def _rankings_of(scores: NDArray) -> NDArray:  # float32 (n_samples, n_labels)
-    """Rank the labels by their scores; equal ones are tied at the mean of their places."""
-    n_before, n_level = places(-scores)
-    ranked = n_before + (n_level + 1) / 2
-    return np.where(np.isnan(scores), np.nan, ranked).astype(np.float32)
 
 
 def _paired(y: Any, rankings: NDArray, scores: Any, table: NDArray) -> NDArray:

@@ -16,7 +16,7 @@ from lrrf_jax.metrics._arguments import (
     score_table,
 )
 from lrrf_jax.metrics.of_scores import has_choice, short_of_best
-from lrrf_jax.rankings.permutations import places
+from lrrf_jax.rankings.ties import mean_places
 
 
 def single_best(scores: Any, sample_weight: Any = None) -> Any:
@@ -55,8 +55,7 @@ def single_best(scores: Any, sample_weight: Any = None) -> Any:
     totals = (np.where(known, table, 0) * weight[:, None]).sum(axis=0)
     with np.errstate(invalid="ignore", divide="ignore"):
         means = np.where(of_label > 0, totals / of_label, -np.inf)
-    n_before, n_level = places(-means[None])
-    positions = n_before + (n_level + 1) / 2
+    positions = mean_places(-means[None])
     if library_of(scores) is None:
         return positions[0]
     return frame_like(take_rows(scores, np.zeros(1, np.int64)), positions)
