@@ -134,9 +134,10 @@ def cross_validate(
         left out where there are ``scores``.
     folds : int, "leave-one-out", array-like (n_samples,), or splitter
         How rows are cut. An int: parts of near-equal size into which the shuffled rows are cut,
-        from 2 to n_samples; with ``groups``, whole groups, the larger ones first, each into the
-        fold with the fewest rows. "leave-one-out": each row, with ``groups`` each group, is tested
-        by what the others train. An array: whole numbers, the fold that tests each row; the
+        from 2 to n_samples; with ``groups``, whole groups in shuffled order, each into the fold
+        that has the fewest rows by then, so that folds differ by no more than the largest group.
+        "leave-one-out": each row, with ``groups`` each group, is tested by what the others train.
+        An array: whole numbers, the fold that tests each row; the
         smallest is fold 0. An object with ``split(X, y, groups)``, as those of
         ``sklearn.model_selection``: ``y`` is the number of the ranking among the distinct ones;
         a ``random_state`` of None is drawn from the seed.

@@ -153,14 +153,13 @@ def ranking_classes(rankings: NDArray) -> NDArray:  # int64 (n_samples,)
 def _group_folds(
     groups: NDArray, n_folds: int, generator: np.random.Generator
 ) -> NDArray:  # int64 (n_samples,)
-    """Put shuffled groups, the larger ones first, each into the fold that has the fewest rows.
+    """Put groups, in shuffled order, each into the fold that has the fewest rows by then.
 
     No fold is empty, and two folds differ by no more rows than the largest group has.
     """
     sizes = np.bincount(groups)
-    shuffled = generator.permutation(len(sizes))
     fold_of_group, n_rows = np.empty(len(sizes), np.int64), np.zeros(n_folds, np.int64)
-    for group in shuffled[np.argsort(-sizes[shuffled], kind="stable")]:
+    for group in generator.permutation(len(sizes)):
         fold = int(np.argmin(n_rows))
         fold_of_group[group] = fold
         n_rows[fold] += sizes[group]
