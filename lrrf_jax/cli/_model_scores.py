@@ -74,14 +74,14 @@ def _worth_of_choices(table: Any, predicted: Any, known: list[str]) -> dict[str,
     """
     import numpy as np
 
-    from lrrf_jax.evaluation.measured import SINGLE_BEST, Tested, gathered, sums_of_fold
+    from lrrf_jax.evaluation.measured import SINGLE_BEST, HeldOut, gathered, sums_of_fold
     from lrrf_jax.evaluation.measures import Measure
 
     if table.scores is None:
         return {}
     scores = np.full((len(table.X), len(known)), np.nan)
     scores[:, [known.index(label) for label in table.labels]] = table.scores
-    tested = Tested(scores, scores, table.sample_weight)
+    tested = HeldOut(scores, scores, table.sample_weight)
     sums = sums_of_fold(
         [Measure(name) for name in OF_CHOICES], tested, predicted, np.ones(len(known))
     )

@@ -34,11 +34,16 @@ def random_rows(measure: Measure, truth: NDArray) -> NDArray:  # float64 (n_samp
     """Mean of a measure over all strict rankings of the labels that a row ranks, exactly.
 
     Where a measure takes the mean over the orders of tied labels, that is its value for one tie.
+    Of ``weighted_tau`` the mean has no short form where the truth has ties; these rows are NaN.
     """
     itself = measure.rows(truth, true_positions(truth, measure.of_scores))
     n_ranked = (~np.isnan(truth)).sum(axis=1)
-    if measure.metric in ("spearman_rho", "tau_x", "weighted_tau"):
-        return itself * 0.0  # a ranking and its reverse cancel, or pairs of rankings do
+    if measure.metric in ("spearman_rho", "tau_x"):
+        return itself * 0.0  # a ranking and its reverse cancel
+    if measure.metric == "weighted_tau":  # two rankings that swap a pair cancel on that pair
+        n_pairs = n_ranked * (n_ranked - 1) / 2
+        strict = distances.n_known_pairs(truth, truth) == n_pairs
+        return np.where(strict, itself * 0.0, np.nan)
     if measure.metric == "kendall_distance":
         return np.where(np.isnan(itself), np.nan, distances.n_known_pairs(truth, truth) / 2)
     if measure.metric == "top_k_accuracy":

@@ -23,7 +23,7 @@ ROWS = (LEARNER, *BASELINES)
 Sums = dict[str, list[float]]  # of a row, the learner or a baseline: numerator and denominator
 
 
-class Tested(NamedTuple):
+class HeldOut(NamedTuple):
     """What is known of the test rows of a fold."""
 
     rankings: NDArray  # float (n_test, n_labels), NaN: missing
@@ -32,7 +32,7 @@ class Tested(NamedTuple):
 
 
 def sums_of_fold(
-    measures: Sequence[Measure], test: Tested, predicted: NDArray, single_best: NDArray
+    measures: Sequence[Measure], test: HeldOut, predicted: NDArray, single_best: NDArray
 ) -> dict[str, Sums]:
     """Measure a prediction and the baselines on the test rows of a fold.
 

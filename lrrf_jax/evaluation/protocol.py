@@ -30,7 +30,7 @@ from lrrf_jax.evaluation.folds import (
     folds_of,
     generator_of,
 )
-from lrrf_jax.evaluation.measured import Sums, Tested, sums_of_fold
+from lrrf_jax.evaluation.measured import HeldOut, Sums, sums_of_fold
 from lrrf_jax.evaluation.measures import Measure
 from lrrf_jax.evaluation.tables import OF_SCORES, Table
 from lrrf_jax.evaluation.unranked import rankable, unranked_last, warn_of_unranked
@@ -169,7 +169,7 @@ def run_fold(
     predicted = unranked_last(predicted, known)
     taus = metrics.kendall_tau(table.rankings[fold.test], predicted, per_row=True)
     weight = None if table.weight is None else table.weight[fold.test]
-    tested = Tested(table.rankings[fold.test], _some(table.scores, fold.test), weight)
+    tested = HeldOut(table.rankings[fold.test], _some(table.scores, fold.test), weight)
     base = single_best_of(*known_rows)
     sums = sums_of_fold(protocol.measures, tested, predicted, base)
     return FoldScore(_mean(taus, weight), fitted - started, predict_seconds, sums)
