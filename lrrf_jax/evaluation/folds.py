@@ -4,7 +4,6 @@ Everything is drawn from (seed, repeat, purpose), so a fold can be cut alone, in
 any process, and is what it is in a run of all.
 """
 
-import copy
 import hashlib
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -14,12 +13,13 @@ import numpy as np
 from lrrf_jax._numbers import VECTOR, as_numbers, shown
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError, require_integer
+from lrrf_jax.evaluation.groups import as_groups, group_folds, require_whole_groups
+from lrrf_jax.evaluation.splitters import checked_splits, with_random_state
 
 LEAVE_ONE_OUT = "leave-one-out"
 DEFAULT_FOLDS = 10
 # What a random number is drawn for; one stream each, so that none disturbs another.
 OF_FOLDS, OF_DELETION, OF_ESTIMATOR, OF_LEAVES = range(4)
-_SCALARS = (str, bytes)
 
 
 class Fold(NamedTuple):
@@ -51,7 +51,7 @@ def as_splits(
 ) -> Splits:
     """Check how a table is to be cut, as `cross_validate` takes it; ``seed`` is for splitters."""
     n_samples = len(rankings)
-    codes, values = _as_groups(groups, n_samples)
+    codes, values = as_groups(groups, n_samples)
     if hasattr(folds, "split") and not isinstance(folds, str):
         return _of_splitter(folds, (X, ranking_classes(rankings), values), codes, seed)
     if isinstance(folds, str):
@@ -81,7 +81,7 @@ def as_splits(
     given = _as_fold_numbers(folds, n_samples)
     if codes is not None:
         for number in range(int(given.max()) + 1):
-            _require_whole_groups(given != number, given == number, codes, values)
+            require_whole_groups(given != number, given == number, codes, values)
     return Splits(int(given.max()) + 1, f"given {_digest(given)}", given)
 
 
@@ -119,14 +119,14 @@ def tested_in(
 
     Shuffled folds are of near-equal size. Stratified ones hold near-equal numbers of each distinct
     ranking too: no two differ by more than one row in a ranking. Folds of groups: see
-    `_group_folds`.
+    `group_folds`.
     """
     if splits.given is not None:
         return splits.given
     n_samples = len(rankings)
     generator = generator_of(seed, repeat, OF_FOLDS)
     if splits.groups is not None:
-        return _group_folds(splits.groups, splits.n_folds, generator)
+        return group_folds(splits.groups, splits.n_folds, generator)
     order = generator.permutation(n_samples)
     if stratified:
         order = order[np.argsort(ranking_classes(rankings)[order], kind="stable")]
@@ -150,22 +150,6 @@ def ranking_classes(rankings: NDArray) -> NDArray:  # int64 (n_samples,)
     return np.unique(known, axis=0, return_inverse=True)[1].reshape(-1)
 
 
-def _group_folds(
-    groups: NDArray, n_folds: int, generator: np.random.Generator
-) -> NDArray:  # int64 (n_samples,)
-    """Put groups, in shuffled order, each into the fold that has the fewest rows by then.
-
-    No fold is empty, and two folds differ by no more rows than the largest group has.
-    """
-    sizes = np.bincount(groups)
-    fold_of_group, n_rows = np.empty(len(sizes), np.int64), np.zeros(n_folds, np.int64)
-    for group in generator.permutation(len(sizes)):
-        fold = int(np.argmin(n_rows))
-        fold_of_group[group] = fold
-        n_rows[fold] += sizes[group]
-    return fold_of_group[groups]
-
-
 def _of_splitter(
     splitter: Any, arguments: tuple[Any, Any, Any], codes: NDArray | None, seed: int
 ) -> Splits:
@@ -185,93 +169,11 @@ def _of_splitter(
 
 def _split(splits: Splits, repeat: int, seed: int) -> Iterator[Fold]:
     """Ask a splitter; one that has no random state gets that of the repeat."""
-    splitter = copy.deepcopy(splits.splitter)
-    if getattr(splitter, "random_state", 0) is None:
-        draws = generator_of(seed, repeat, OF_FOLDS)
-        splitter.random_state = int(draws.integers(2**31 - 1))
-    X, y, groups = splits.arguments
-    n_samples = len(y)
-    for number, parts in enumerate(splitter.split(X, y, groups)):
-        in_parts = []
-        for part in parts:
-            rows = np.asarray(part)
-            if rows.dtype == bool and rows.shape == (n_samples,):
-                rows = np.flatnonzero(rows)
-            inside = np.zeros(n_samples, bool)
-            whole = rows.ndim == 1 and rows.size > 0 and rows.dtype.kind in "iu"
-            if not whole or rows.min() < 0 or rows.max() >= n_samples:
-                raise InputError(
-                    f"folds must be a splitter that cuts row numbers from 0 to {n_samples - 1}, "
-                    f"one at least to train on and one to test; fold {number} of "
-                    f"{splits.splitter!r} is none."
-                )
-            inside[rows] = True
-            in_parts.append(inside)
-        train, test = in_parts
-        if (train & test).any():
-            row = int(np.argmax(train & test))
-            raise InputError(
-                f"folds must be a splitter that tests no row it trains on; fold {number} of "
-                f"{splits.splitter!r} has row {row} in both ({(train & test).sum()} rows fail)."
-            )
+    splitter = with_random_state(splits.splitter, generator_of(seed, repeat, OF_FOLDS))
+    for number, (train, test) in enumerate(checked_splits(splitter, *splits.arguments)):
         if splits.groups is not None:
-            _require_whole_groups(train, test, splits.groups, groups)
+            require_whole_groups(train, test, splits.groups, splits.arguments[2])
         yield Fold(repeat, number, np.flatnonzero(train), np.flatnonzero(test))
-
-
-def _require_whole_groups(train: NDArray, test: NDArray, codes: NDArray, values: Any) -> None:
-    """Raise InputError where a group has rows on both sides."""
-    n_groups = int(codes.max()) + 1
-    both = np.bincount(codes[train], minlength=n_groups) > 0
-    both &= np.bincount(codes[test], minlength=n_groups) > 0
-    if both.any():
-        first = values[int(np.argmax(codes == np.argmax(both)))]
-        raise InputError(
-            f"folds must not split groups, so that no row is tested whose group was trained on; "
-            f"group {shown(first)} is on both sides ({both.sum()} of {n_groups} groups fail). Take "
-            "a whole number of folds, or a splitter that knows groups, such as GroupKFold."
-        )
-
-
-def _as_groups(groups: Any, n_samples: int) -> tuple[NDArray | None, Any]:
-    """Give the groups numbers as they come, and return what they are called, row by row."""
-    if groups is None:
-        return None, None
-    if isinstance(groups, _SCALARS) or not np.iterable(groups):
-        raise InputError(
-            f"groups must name one group per row, {n_samples} in all; it is {shown(groups)}."
-        )
-    names = groups.to_pylist() if hasattr(groups, "to_pylist") else list(groups)
-    if len(names) != n_samples:
-        raise InputError(
-            f"groups must name one group per row; there are {n_samples} rows, and groups has "
-            f"{len(names)}."
-        )
-    unknown = [row for row, name in enumerate(names) if _is_missing(name)]
-    if unknown:
-        raise InputError(
-            f"groups must name a group for every row; row {unknown[0]} has none "
-            f"({len(unknown)} of {n_samples} rows fail). Give rows without a group one of their "
-            "own."
-        )
-    numbers: dict[Any, int] = {}
-    try:
-        codes = np.array([numbers.setdefault(name, len(numbers)) for name in names], np.int64)
-    except TypeError as error:
-        raise InputError(
-            f"groups must hold values that can be told apart by hash: {error}."
-        ) from None
-    values = np.empty(n_samples, object)
-    values[:] = names
-    return codes, np.array(names) if len({type(name) for name in names}) == 1 else values
-
-
-def _is_missing(name: Any) -> bool:
-    """Tell None, NaN, NaT and pandas.NA, whose comparisons are no truth values."""
-    try:
-        return name is None or bool(name != name)
-    except TypeError:
-        return True
 
 
 def _as_fold_numbers(folds: Any, n_samples: int) -> NDArray:  # int64 (n_samples,), 0, 1, ...

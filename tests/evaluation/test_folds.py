@@ -158,6 +158,17 @@ def test_a_splitter_of_ones_own_may_cut_by_masks():
     assert rows_tested(folds=Masks()) == [list(range(12, 24)), list(range(12))]
 
 
+def test_groups_that_are_no_plain_values_reach_a_splitter_too():
+    expected = rows_tested(folds=GroupKFold(3), groups=GROUPS)
+    found = rows_tested(folds=GroupKFold(3), groups=[(k, "x") for k in GROUPS.tolist()])
+    assert sorted(found) == sorted(expected)
+
+
+def test_a_splitter_that_ignores_groups_will_do_where_it_keeps_them_together():
+    groups = np.arange(N_ROWS) // 6
+    assert rows_tested(folds=KFold(4), groups=groups) == rows_tested(folds=KFold(4))
+
+
 # ------------------------------------------------------------------------------- given folds
 @pytest.mark.parametrize("as_given", [np.asarray, list, pd.Series, pl.Series, pa.array])
 def test_a_fold_number_for_each_row_says_where_it_is_tested(as_given):
@@ -247,6 +258,7 @@ def test_a_splitter_that_cuts_fewer_folds_later_is_refused():
         ({"groups": [np.nan, *range(22), None]}, "row 0 has none (2 of 24 rows fail)"),
         ({"groups": [pd.NA, *range(23)]}, "row 0 has none (1 of 24 rows fail)"),
         ({"groups": [[1], *range(23)]}, "told apart by hash"),
+        ({"groups": np.ones((24, 2))}, "told apart by hash"),
         ({"groups": [1] * 24, "folds": "leave-one-out"}, "needs two groups at least"),
         ({"groups": GROUPS, "folds": KFold(3)}, "must not split groups"),
         ({"groups": GROUPS, "folds": np.arange(24) % 2}, "is on both sides ("),
@@ -260,7 +272,6 @@ def test_a_splitter_that_cuts_fewer_folds_later_is_refused():
         ({"folds": GROUPS, "folds_run": 9}, "folds_run must be a whole number from 1 to 8"),
     ],
 )
-@pytest.mark.filterwarnings("ignore:The groups parameter is ignored")
 def test_cuts_that_cannot_be_made_are_refused(arguments, text):
     with pytest.raises(InputError, match=re.escape(text)):
         recorded(**{"folds": 3, **arguments})
