@@ -138,6 +138,9 @@ def test_what_is_no_metric_makes_no_scorer():
     for metric in ("tau", len, None):
         with pytest.raises(InputError, match="metric must be one of footrule_distance, "):
             scorer(metric)
+    for metric in metrics.OF_SCORES:
+        with pytest.raises(InputError, match=f"'{metric}' takes scores. Use cross_validate"):
+            scorer(metric)
     assert scorer("top_k_accuracy", k=2)(make("default").fit(X, Y), X, Y) <= 1
 
 

@@ -43,6 +43,16 @@ def as_groups(groups: Any, n_samples: int) -> tuple[NDArray | None, Any]:
     return codes, np.array(names) if plain else values
 
 
+def _is_missing(name: Any) -> bool:
+    """Tell None, NaN, NaT and pandas.NA, whose comparisons are no truth values."""
+    try:
+        return name is None or bool(name != name)
+    except TypeError:  # pandas.NA
+        return True
+    except ValueError:  # an array, which is no name either way
+        return False
+
+
 def require_whole_groups(train: NDArray, test: NDArray, codes: NDArray, values: Any) -> None:
     """Raise InputError where a group has rows on both sides."""
     n_groups = int(codes.max()) + 1

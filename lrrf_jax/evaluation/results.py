@@ -207,8 +207,11 @@ class ResultsFile:
     def _add_columns(self) -> None:
         """Give a file of a former version the columns that it lacks, all at once."""
         former = (",".join(_FORMER) + "\n").encode()
-        if not self.path.exists() or not self.path.read_bytes().startswith(former):
+        if not self.path.exists():
             return
+        with open(self.path, "rb") as file:
+            if file.read(len(former)) != former:
+                return
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(_COLUMNS)
