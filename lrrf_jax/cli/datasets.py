@@ -123,7 +123,8 @@ def fetch(
 @app.command(cls=Command)
 def describe(
     data: Annotated[
-        str, typer.Argument(metavar="DATA", help="builtin:NAME, kebi:NAME, or a file.")
+        str,
+        typer.Argument(metavar="DATA", help="builtin:NAME, kebi:NAME, aslib:FOLDER, or a file."),
     ],
     directory: Directory = None,
     json: _options.AsJson = False,

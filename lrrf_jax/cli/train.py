@@ -19,7 +19,8 @@ def train(
         str,
         typer.Argument(
             metavar="DATA",
-            help="Table with rankings: a file, - for standard input, builtin:NAME or kebi:NAME.",
+            help="Table with rankings: a file, - for standard input, builtin:NAME, kebi:NAME, or "
+            "aslib:FOLDER, a scenario of algorithm selection.",
         ),
     ],
     model: Annotated[str, typer.Option(metavar="PATH", help="Where to write the model.")],
