@@ -135,6 +135,7 @@ def train(
                 "labels": list(table.labels),
                 "ignored": list(table.ignored),
                 "weighted": table.sample_weight is not None,
+                "scores": table.scores is not None,
                 "learner": name,
                 "params": ranker.get_params(),
                 "seconds": seconds,
@@ -162,9 +163,21 @@ def _tell_columns(table: Any) -> None:
     _runtime.say(f"labels ({len(table.labels)}): {_shortened(table.labels)}")
     if table.ignored:
         _runtime.say(f"ignored ({len(table.ignored)}): {_shortened(table.ignored)}")
+    for what, column in (("folds", table.folds), ("groups", table.groups)):
+        if column is not None:
+            _runtime.say(f"{what}: {len(set(column.tolist()))}, which training does not use")
+    if table.scores is not None:
+        _runtime.say(f"labels have scores; {_share_of_ties(table.y)} of the rows tie some")
     if table.sample_weight is not None:
         total = f"{table.sample_weight.sum():g}"
         _runtime.say(f"weights: of the file, {total} in all")
+
+
+def _share_of_ties(y: Any) -> str:
+    import numpy as np
+
+    ordered = np.sort(y, axis=1)
+    return f"{(ordered[:, 1:] == ordered[:, :-1]).any(axis=1).mean():.0%}"
 
 
 def _shortened(names: Sequence[str]) -> str:

@@ -48,7 +48,7 @@ def read_features(folder: str, scenario: Scenario, gaps: list[str]) -> Features:
             n_dropped += int((failed[attribute.name] & ~np.isnan(column)).sum())
             column[failed[attribute.name]] = np.nan
         values[:, j] = means_of(row, repetition, column, len(instances), attribute.is_numeric)
-    tell(gaps, n_dropped, "feature values are not used, as the step that computes them failed")
+    tell(gaps, n_dropped, "feature values of a step that failed, not used")
     return Features(instances, tuple(attribute.name for attribute in attributes), values)
 
 
@@ -82,7 +82,7 @@ def _failed(
     table.require_once(keys, "this instance")
     row_of = {key: row for row, key in enumerate(keys)}
     at = np.array([row_of.get(key, -1) for key in zip(on, repetition, strict=True)])
-    tell(gaps, int((at < 0).sum()), "rows of features have no status")
+    tell(gaps, int((at < 0).sum()), "rows of features without a status")
     failed: dict[str, NDArray] = {}
     undescribed = 0
     for step in table.cells.column_names:
@@ -93,7 +93,7 @@ def _failed(
         for feature in scenario.steps.get(step, ()):
             before = failed.get(feature, np.zeros(len(on), bool))
             failed[feature] = before | (bad[at] & (at >= 0))
-    tell(gaps, undescribed, "feature steps have a status and no description")
+    tell(gaps, undescribed, "feature steps without a description")
     return failed
 
 
@@ -118,5 +118,5 @@ def read_folds(folder: str, instances: list[str], gaps: list[str]) -> NDArray | 
             f"{table.path}: instance {lacking[0]!r} has no fold in repetition 1 ({len(lacking)} of "
             f"{len(instances)} instances have none). Add them, or take the file away."
         )
-    tell(gaps, len(set(found) - set(instances)), "instances have a fold and nothing else")
+    tell(gaps, len(set(found) - set(instances)), "instances with a fold and nothing else")
     return np.array([found[name] for name in instances], np.int64)

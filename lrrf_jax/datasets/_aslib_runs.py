@@ -33,10 +33,10 @@ def read_runs(folder: str, scenario: Scenario, par: float, gaps: list[str]) -> R
     tell(
         gaps,
         len(scenario.algorithms) - len(set(scenario.algorithms) & set(ran)),
-        "described algorithms have no run, and are no labels",
+        "described algorithms without a run, which are no labels",
     )
     unknown = len(set(ran) - set(scenario.algorithms)) if scenario.algorithms else 0
-    tell(gaps, unknown, "algorithms have runs and no description")
+    tell(gaps, unknown, "algorithms without a description")
     score = _scores(table, scenario, par, gaps)
     row = codes(on, instances) * len(algorithms) + codes(by, algorithms)
     means = means_of(row, repetition, score, len(instances) * len(algorithms))
@@ -50,7 +50,7 @@ def _scores(table: Table, scenario: Scenario, par: float, gaps: list[str]) -> ND
     if not scenario.is_runtime:
         if np.isinf(value).any():
             raise table.fault(int(np.argmax(np.isinf(value))), f"{scenario.measure!r} is infinite")
-        tell(gaps, int(np.isnan(value).sum()), f"runs have no {scenario.measure!r}")
+        tell(gaps, int(np.isnan(value).sum()), f"runs without {scenario.measure!r}")
         return value if scenario.maximize else 0 - value
     if (value < 0).any():
         raise table.fault(int(np.argmax(value < 0)), f"{scenario.measure!r} is less than 0")
@@ -63,6 +63,6 @@ def _scores(table: Table, scenario: Scenario, par: float, gaps: list[str]) -> ND
             "with cutoff=, in seconds."
         )
     late = ok & (value > cutoff)
-    tell(gaps, int(late.sum()), "runs ended well after the cutoff, and are penalised")
-    tell(gaps, int((ok & np.isnan(value)).sum()), f"runs that are ok have no {scenario.measure!r}")
+    tell(gaps, int(late.sum()), "runs that are ok after the cutoff, penalised")
+    tell(gaps, int((ok & np.isnan(value)).sum()), f"runs that are ok without {scenario.measure!r}")
     return np.where(ok & ~late, 0 - value, -par * cutoff)

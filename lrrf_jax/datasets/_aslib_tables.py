@@ -99,7 +99,7 @@ def needed_table(folder: str, name: str) -> Table:
 def tell(gaps: list[str], count: int, what: str) -> None:
     """Note how many there are of a kind of gap, if there are any."""
     if count:
-        gaps.append(f"{count} {what}")
+        gaps.append(f"{what}: {count}")
 
 
 def codes(names: list[str], known: Sequence[str]) -> NDArray:  # int64 (n_rows,)

@@ -47,10 +47,10 @@ def read_aslib(
     Warns
     -----
     UserWarning
-        Once, with the number of each kind of gap: pairs of instance and algorithm that have no run
-        or an unknown value (their scores are NaN), instances that have no features (NaN) or no
-        runs, runs that ended well only after the cutoff, feature values that are not used as the
-        step that computes them failed.
+        Once, with the number of each kind of gap: pairs of instance and algorithm without a run or
+        a value (their scores are NaN), instances without features (NaN) or without runs, runs that
+        ended well only after the cutoff, feature values that are not used as the step that computes
+        them failed.
 
     Raises
     ------
@@ -108,10 +108,13 @@ def read_aslib(
     instances = list(dict.fromkeys([*features.instances, *runs.instances]))
     X = _placed(features.values, features.instances, instances)
     scores = _placed(runs.scores, runs.instances, instances)
-    tell(gaps, len(instances) - len(features.instances), "instances have runs and no features")
-    tell(gaps, len(instances) - len(runs.instances), "instances have features and no runs")
-    unknown = f"of {runs.scores.size} pairs of an algorithm and an instance with runs have no score"
-    tell(gaps, int(np.isnan(runs.scores).sum()), unknown)
+    tell(gaps, len(instances) - len(features.instances), "instances without features")
+    tell(gaps, len(instances) - len(runs.instances), "instances without runs")
+    tell(
+        gaps,
+        int(np.isnan(runs.scores).sum()),
+        "further pairs of algorithm and instance without a score",
+    )
     folds = read_folds(path, instances, gaps)
     if gaps:
         warn_user(f"{path}: {'; '.join(gaps)}.")
