@@ -20,8 +20,8 @@ from lrrf_jax._xla import bucket_size
 from lrrf_jax.learners._weights import relative_weights
 from lrrf_jax.rankings.permutations import place_missing_last
 from lrrf_jax.rankings.statistics import borda_votes_on_host
-from lrrf_jax.rankings.ties import canonical_order, has_ties
-from lrrf_jax.rankings.validation import number_table, require_rankings
+from lrrf_jax.rankings.ties import canonical_order, has_ties, mean_places
+from lrrf_jax.rankings.validation import number_table, require_rankings, require_scores
 
 
 class TableShape(NamedTuple):
@@ -45,6 +45,7 @@ class TrainingTable(NamedTuple):
     n_rows: int  # in the user's table
     complete: bool  # whether every ranking orders every pair of labels
     tied: bool = False  # whether rankings tie labels; not those that are missing, placed last
+    scores: NDArray | None = None  # float64 (n_samples, n_labels), where these were given
 
     def weight_of(self, rows: NDArray) -> NDArray | None:
         """Weights of some rows, ``None`` where all are equal."""
@@ -81,6 +82,7 @@ def training_table(
     y: Any,
     sample_weight: Any,
     *,
+    scores: Any = None,
     missing: str,
     feature_names: Any = None,
     labels: Any = None,
@@ -96,7 +98,11 @@ def training_table(
     features = as_features(X, none_will_do=not needs_features)
     n_rows, n_features = features.shape
     names = names_beside(feature_names, X, n_features, "feature", "feature_names")
-    positions = require_rankings(y, n_rows)
+    if scores is None:
+        positions = require_rankings(y, n_rows)
+    else:
+        scores, y = require_scores(scores, n_rows, y), scores
+        positions = mean_places(-scores).astype(np.float32)
     warn_of_other_row_order(X, y)
     n_labels = positions.shape[1]
     label_names = names_beside(labels, y, n_labels, "label", "labels")
@@ -111,7 +117,9 @@ def training_table(
                     f"labels must be those of the last fit with warm_start, {known.labels}; they "
                     f"are {label_names}. Leave them out."
                 )
-            positions = positions if order is None else positions[:, order]
+            if order is not None:
+                positions = positions[:, order]
+                scores = None if scores is None else scores[:, order]
             if order is not None or label_names is None or not nameless:
                 label_names = known.labels
     label_names = made_up_labels(n_labels) if label_names is None else label_names
@@ -155,6 +163,7 @@ def training_table(
         n_rows,
         bool((n_ranked[kept] == n_labels).all()) and not tied,
         tied,
+        None if scores is None else scores[kept],
     )
 
 

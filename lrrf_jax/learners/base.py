@@ -65,14 +65,15 @@ class LabelRanker(Parametrised, RankingModel, StoredModel, Estimator):
     def fit(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         sample_weight: Any = None,
         *,
+        scores: Any = None,
         feature_names: Any = None,
         labels: Any = None,
         **options: Any,
     ) -> Self:
-        """Learn from rankings.
+        """Learn from rankings, or from scores of the labels.
 
         Parameters
         ----------
@@ -80,7 +81,11 @@ class LabelRanker(Parametrised, RankingModel, StoredModel, Estimator):
             Features; NaN is a missing value, which only learners that grow trees take. Converted
             to float32.
         y : array-like or data frame, (n_samples, n_labels)
-            ``y[i, j]`` is the position of label j in ranking i, 1 = best, NaN = missing.
+            ``y[i, j]`` is the position of label j in ranking i, 1 = best, NaN = missing. Labels
+            may tie: as 1, 1, 3 or 1, 1, 2 or 1.5, 1.5, 3.
+        scores : array-like or data frame, (n_samples, n_labels)
+            In place of ``y``: utilities, larger is better, on any scale; NaN = unknown. They are
+            ranked, and equal ones tie.
         sample_weight : array-like, (n_samples,), optional
             Weights, not negative. Only their ratios count: weights times any number give the same
             model, equal ones are no weights, and rows of weight 0 are left out.
@@ -109,6 +114,10 @@ class LabelRanker(Parametrised, RankingModel, StoredModel, Estimator):
         take the mean weight for 1. Where none of these matters a whole weight is worth as many
         copies of its row; each learner says where it is. Trees keep that exactly while the weights
         have no common divisor and sum to a few million at most.
+
+        What a tie means to each learner: ``docs/ties.md``. Where labels tie, permuting the columns
+        of ``y`` permutes what is learnt and what is predicted, and nothing else; only labels of
+        equal final scores are ranked by their index.
         """
         inspect.signature(self._fit).bind(None, None, **options)  # TypeError for unknown ones
         with our_settings():
@@ -116,6 +125,7 @@ class LabelRanker(Parametrised, RankingModel, StoredModel, Estimator):
                 X,
                 y,
                 sample_weight,
+                scores=scores,
                 missing=self.missing,
                 feature_names=feature_names,
                 labels=labels,

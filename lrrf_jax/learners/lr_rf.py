@@ -45,8 +45,12 @@ class RandomForestLabelRanker(ForestLabelRanker):
         "two-step", the paper's: Borda's consensus in each leaf, Borda over the trees; "one-step":
         mean Borda vote; "copeland", "kemeny": mean preference of each pair of labels, then the
         number of wins, or the ranking that agrees most. "auto": "two-step" where every training
-        ranking is complete, else "kemeny", which mostly ranks better there (iris with 60 % of the
-        labels deleted: tau .83 against .77).
+        ranking is complete and without ties, and pairs count alike, else "kemeny", which mostly
+        ranks better there (iris with 60 % of the labels deleted: tau .83 against .77).
+    weighting : {"equal", "difference"}
+        What a pair of labels counts for the criterion "pairwise" and the aggregations "copeland"
+        and "kemeny": as much as any other; or, of ``fit(X, scores=U)``, the difference of their
+        scores, so that costly mistakes count for more than cheap ones.
     oob_score : bool
         Rank each training row by the trees that did not draw it.
     warm_start : bool
@@ -93,6 +97,7 @@ class RandomForestLabelRanker(ForestLabelRanker):
     max_depth: int = 8
     max_features: Any = "log2+1"
     aggregation: str = "auto"
+    weighting: str = "equal"
     oob_score: bool = False
     warm_start: bool = False
     memory_budget: int | None = None
@@ -102,18 +107,19 @@ class RandomForestLabelRanker(ForestLabelRanker):
     def fit(  # type: ignore[override]
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         sample_weight: Any = None,
         *,
+        scores: Any = None,
         feature_names: Any = None,
         labels: Any = None,
         checkpoint: str | os.PathLike[str] | None = None,
     ) -> Self:
-        """Learn from rankings.
+        """Learn from rankings, or from scores of the labels.
 
         Parameters
         ----------
-        X, y, sample_weight, feature_names, labels
+        X, y, sample_weight, scores, feature_names, labels
             See :meth:`LabelRanker.fit`, which also says what is raised.
         checkpoint : path, optional
             A directory for finished trees, which are written every ten seconds or so. A fit that
@@ -146,6 +152,7 @@ class RandomForestLabelRanker(ForestLabelRanker):
             X,
             y,
             sample_weight,
+            scores=scores,
             feature_names=feature_names,
             labels=labels,
             checkpoint=checkpoint,

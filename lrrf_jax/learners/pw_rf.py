@@ -12,6 +12,12 @@ class PairwiseForestLabelRanker(ForestLabelRanker):
     A split lowers the variance of the preferences, which is Gini's impurity, summed over pairs;
     a row gets the mean preferences of its leaves, and the labels are ordered by Copeland's method.
 
+    Parameters
+    ----------
+    weighting : {"equal", "difference"}
+        What a pair of labels counts: as much as any other; or, of ``fit(X, scores=U)``, the
+        difference of their scores.
+
     Notes
     -----
     The trees are grown on all pairs together, where the literature has a forest for each pair, and
@@ -25,3 +31,4 @@ class PairwiseForestLabelRanker(ForestLabelRanker):
 
     n_estimators: int = dataclasses.field(default=100, kw_only=False)
     max_features: Any = "sqrt"
+    weighting: str = "equal"

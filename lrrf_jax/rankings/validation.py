@@ -98,14 +98,7 @@ def require_rankings(
             "y must hold rankings: fit requires y to be passed, but the target y is None."
         )
     table = number_table(y, name, finite=True)
-    if table.shape[1] < 2:
-        raise InputError(
-            f"{name} must have two labels at least, one column each; it has shape {table.shape}."
-        )
-    if n_samples is not None and len(table) != n_samples:
-        raise InputError(
-            f"y must have one row for each row of X; X has {n_samples}, y has {len(table)}."
-        )
+    _require_size(table, name, n_samples)
     complete = not np.isnan(table).any()
     need = f"{name} must hold the positions "
     need += f"1..{table.shape[1]}" if complete else "1..m' of the m' labels it ranks"
@@ -116,6 +109,47 @@ def require_rankings(
     else:
         require_rows(_are_strict(table), table, f"{need} once per row", _REMEDY)
     return table.astype(np.float32)
+
+
+def require_scores(
+    scores: Any,
+    n_samples: int | None = None,
+    y: None = None,  # which scores are given in place of
+) -> NDArray:  # float64 (n_samples, n_labels), NaN: unknown
+    """Check a table of scores or utilities, larger is better.
+
+    Raises
+    ------
+    InputError
+        For what is no such table, for fewer than two labels, for another number of rows than
+        ``n_samples``, and where there are rankings besides.
+    """
+    if y is not None:
+        raise InputError(
+            "y must be left out where scores are given, which are ranked; it is not None. Give "
+            "one of them."
+        )
+    table = number_table(scores, "scores")
+    _require_size(table, "scores", n_samples)
+    require_rows(
+        np.asarray(~np.isinf(table).any(axis=1)),
+        table,
+        "scores must hold finite numbers, or NaN where unknown",
+        "Give what was cut off a score of its own, worse than all others.",
+    )
+    return table
+
+
+def _require_size(table: NDArray, name: str, n_samples: int | None) -> None:
+    if table.shape[1] < 2:
+        raise InputError(
+            f"{name} must have two labels at least, one column each; it has shape {table.shape}."
+        )
+    if n_samples is not None and len(table) != n_samples:
+        raise InputError(
+            f"{name} must have one row for each row of X; X has {n_samples}, {name} has "
+            f"{len(table)}."
+        )
 
 
 def _are_strict(table: NDArray) -> NDArray:  # bool (n_samples,)

@@ -7,6 +7,7 @@ import lrrf_jax
 from lrrf_jax import RandomForestLabelRanker
 from lrrf_jax.learners.forest import targets
 from lrrf_jax.learners.forest.config import CRITERIA
+from lrrf_jax.learners.forest.preferences import Rankings
 from lrrf_jax.rankings.statistics import label_at_position
 from tests.learners.small_forests import X, Y, quiet_fit
 
@@ -60,7 +61,9 @@ def test_rankings_as_classes_split_equally_well_in_histograms_and_along_samples(
     for n_cells in (0, 4, 10**6):
         monkeypatch.setattr(targets, "_DENSE_CELLS_A_ROW", n_cells)
         forest.fit(X, y)
-        criterion = targets.growth_statistic(y, forest.config_, 150, False)[1]
+        criterion = targets.growth_statistic(
+            Rankings(y, tied=False, total_weight=150, weighted=False), forest.config_
+        )[1]
         grown[n_cells] = (
             type(criterion).__name__,
             [

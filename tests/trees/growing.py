@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from lrrf_jax.learners.forest.config import ForestConfig
+from lrrf_jax.learners.forest.preferences import Rankings
 from lrrf_jax.learners.forest.targets import growth_statistic
 from lrrf_jax.trees import blocks
 from lrrf_jax.trees.binning import candidate_bins
@@ -192,6 +193,6 @@ def forest_config(criterion):
 
 def samples_of_rankings(criterion, x, y, **changes):
     """Return (Samples, thresholds, GrowthConfig) of a table for a criterion of the learners."""
-    stat, made = growth_statistic(y, forest_config(criterion), len(y), False)
+    stat, made = growth_statistic(Rankings(y, False, len(y), False), forest_config(criterion))
     samples, thresholds = samples_of(x, stat)
     return samples, thresholds, config_for(x, thresholds, made, **changes)

@@ -10,14 +10,10 @@ from lrrf_jax._backend import by_platform
 from lrrf_jax._numerics import multiply_add
 from lrrf_jax._typing import Array, NDArray
 from lrrf_jax._xla import fusion_barrier
+from lrrf_jax.learners.forest.preferences import Rankings
 from lrrf_jax.rankings.aggregation import copeland, kemeny, scores_in_order
 from lrrf_jax.rankings.on_host import ordering_of_scores, ranks_of_ordering
-from lrrf_jax.rankings.pairwise import (
-    pair_signs_on_host,
-    pairs_ranked,
-    preference_matrix,
-    reordered_pairs,
-)
+from lrrf_jax.rankings.pairwise import preference_matrix, reordered_pairs
 from lrrf_jax.rankings.permutations import rank_scores
 from lrrf_jax.rankings.statistics import borda_votes_on_host
 
@@ -61,8 +57,7 @@ def mean_preferences(sums: NDArray, n_pairs: int, weight_scale: float) -> NDArra
 
 
 def leaf_statistics(
-    positions: NDArray,  # float32 (n_rows, n_labels), NaN: missing
-    tied: bool,
+    rankings: Rankings,
     aggregation: str,
     vote_scale: int,
     weight_scale: float,
@@ -71,14 +66,12 @@ def leaf_statistics(
 
     Parameters
     ----------
-    tied
-        Whether labels tie: a pair that does is an observation, half for either label. Otherwise
-        equal positions are those of missing labels, whose order is unknown.
     vote_scale
         Votes of partial rankings are fractions; they are rounded to multiples of its inverse.
     weight_scale
         What a weight of 1 is among the integer weights.
     """
+    positions = rankings.positions
     ones = np.ones((len(positions), 1), np.int32)
     if aggregation in ("two-step", "one-step"):
         votes = borda_votes_on_host(positions)
@@ -89,11 +82,10 @@ def leaf_statistics(
             return votes, borda_ranks
         sums = np.concatenate([votes, ones], axis=1)
         return sums, functools.partial(mean_votes, vote_scale=vote_scale)
-    signs = pair_signs_on_host(positions).astype(np.int32)
+    signs, observed = rankings.pairs()
     n_pairs = signs.shape[1]
-    observed = pairs_ranked(positions).astype(np.int32) if tied else np.abs(signs)
     informative = observed.any(1)
-    if observed[informative].all():
+    if (observed[informative] == 1).all():
         observed = ones  # of complete rankings the weight is the number of observations
     of_sums = functools.partial(mean_preferences, n_pairs=n_pairs, weight_scale=weight_scale)
     return np.concatenate([signs, observed], axis=1), of_sums

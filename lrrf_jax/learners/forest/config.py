@@ -10,7 +10,7 @@ import numpy as np
 
 from lrrf_jax._validation import InputError, require_choice, require_integer
 from lrrf_jax.learners._table import TableShape
-from lrrf_jax.learners.forest.aggregation import AGGREGATIONS
+from lrrf_jax.learners.forest.aggregation import AGGREGATIONS, SHRUNKEN
 from lrrf_jax.learners.persistence.schema import OneOf, Range
 from lrrf_jax.trees.binning import MAX_THRESHOLDS
 from lrrf_jax.trees.forest import MAX_DEPTH
@@ -21,6 +21,7 @@ DISPERSIONS = ("dispersion", "theta")  # of trees whose leaves hold a centre
 _FIXED_CRITERIA = ("edira", "votes", "similarity")
 PURITIES = ("ranking", "top-label")
 SPLITTERS = ("best", "random")
+WEIGHTINGS = ("equal", "difference")
 # What holds where a learner neither has a parameter nor fixes it.
 _NEUTRAL: dict[str, Any] = {
     "n_estimators": 1,
@@ -30,6 +31,7 @@ _NEUTRAL: dict[str, Any] = {
     "splitter": "best",
     "n_bins": 2,
     "gamma": 0.98,
+    "weighting": "equal",
 }
 
 
@@ -52,6 +54,7 @@ class ForestConfig:
     # Thresholds per feature of the splitters "width" and "frequency".
     n_cuts: Annotated[int, Range(1, 63)] = 1
     patience: Annotated[float, Range(0, 1)] = 0.98  # of the criterion "similarity"
+    weighting: Annotated[str, OneOf(WEIGHTINGS)] = "equal"  # of the pairs of labels of a row
 
     @classmethod
     def of(cls, ranker: Any, shape: TableShape, **fixed: Any) -> Self:
@@ -72,6 +75,7 @@ class ForestConfig:
             "purity": PURITIES,
             "splitter": SPLITTERS,
             "aggregation": ("auto", *AGGREGATIONS),
+            "weighting": WEIGHTINGS,
         }
         for name, allowed in choices.items():
             if name not in fixed:
@@ -84,8 +88,15 @@ class ForestConfig:
         real = isinstance(given.gamma, numbers.Real)
         if not real or not 0 < given.gamma <= 1:
             raise InputError(f"gamma must be a number in (0, 1]; it is {given.gamma!r}.")
+        by_pairs = given.weighting == "difference"
         if given.aggregation == "auto":
-            given.aggregation = "two-step" if shape.complete else "kemeny"
+            given.aggregation = "two-step" if shape.complete and not by_pairs else "kemeny"
+        if by_pairs and given.criterion != "pairwise" and given.aggregation not in SHRUNKEN:
+            raise InputError(
+                'weighting="difference" weighs pairs of labels, at which criterion='
+                f'"{given.criterion}" and aggregation="{given.aggregation}" do not look. Use '
+                'criterion="pairwise", or aggregation="copeland" or "kemeny".'
+            )
         return cls(
             n_labels=shape.n_labels,
             n_trees=int(given.n_estimators),
@@ -101,6 +112,7 @@ class ForestConfig:
             max_thresholds=_thresholds_of(given.max_bins, shape.n_samples),
             n_cuts=int(given.n_bins) - 1,
             patience=float(given.gamma),
+            weighting=given.weighting,
         )
 
 

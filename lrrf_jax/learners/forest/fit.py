@@ -55,6 +55,11 @@ def fit_forest(
             f"over {config.n_labels} labels do not fit 32 bits. Use fewer trees, or "
             'aggregation="two-step" where there is a choice.'
         )
+    if config.weighting == "difference" and table.scores is None:
+        raise InputError(
+            'weighting="difference" needs scores of the labels, by whose differences it weighs. '
+            'Call fit(X, scores=U) in place of fit(X, y), or set weighting="equal".'
+        )
     n_features = table.features.shape[1]
     n_first = 0 if first_trees is None else first_trees.n_trees
     together = mesh.spans_processes(mesh.growing_devices())
@@ -112,10 +117,16 @@ def describe_fit(key: Array, table: TrainingTable, config: ForestConfig) -> dict
         "lrrf_jax": getattr(sys.modules["lrrf_jax"], "__version__", "unknown"),
         "random_state": jax.random.key_data(key).tolist(),
         "X": hash_of(table.features),
-        "y": hash_of(table.positions),
+        "y": hash_of(rankings_learnt(table, config)),
         "sample_weight": None if table.weight is None else hash_of(table.weight),
         **settings,
     }
+
+
+def rankings_learnt(table: TrainingTable, config: ForestConfig) -> NDArray:
+    """Return what trees learn: positions, or scores where their differences count."""
+    scores = table.scores if config.weighting == "difference" else None
+    return table.positions if scores is None else scores
 
 
 def hash_of(array: NDArray) -> str:

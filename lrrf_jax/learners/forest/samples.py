@@ -12,7 +12,8 @@ from lrrf_jax.learners.forest.aggregation import (
     relabelled,
 )
 from lrrf_jax.learners.forest.config import ForestConfig
-from lrrf_jax.learners.forest.targets import Rankings, growth_statistic
+from lrrf_jax.learners.forest.preferences import Rankings, difference_weights
+from lrrf_jax.learners.forest.targets import growth_statistic
 from lrrf_jax.trees.binning import bin_features, candidate_thresholds
 from lrrf_jax.trees.growth import GrowthConfig, Samples, Sizes
 from lrrf_jax.trees.padding import padded_rows
@@ -40,11 +41,13 @@ def growth_samples(
         weight, weight_scale = integer_weights(table.weight, 2**29 // most, binary=in_units)
     total_weight = float(weight.sum(dtype=np.int64))
     rankings = Rankings(positions, table.tied, total_weight, weighted=table.weight is not None)
+    if config.weighting == "difference" and table.scores is not None:
+        pair_weight, mean = difference_weights(table.scores[:, order], total_weight)
+        rankings = rankings._replace(pair_weight=pair_weight)
+        weight_scale *= mean
     stat, criterion = growth_statistic(rankings, config)
     room = largest_scale(total_weight, config.n_labels + 1)
-    leaf_stat, leaf_value = leaf_statistics(
-        positions, table.tied, config.aggregation, room, weight_scale
-    )
+    leaf_stat, leaf_value = leaf_statistics(rankings, config.aggregation, room, weight_scale)
     if table.tied:
         leaf_value = relabelled(leaf_value, order, config.aggregation)
     n_edges = thresholds.shape[1]

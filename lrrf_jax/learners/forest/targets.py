@@ -3,14 +3,14 @@
 import functools
 import math
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 
 from lrrf_jax._typing import NDArray
 from lrrf_jax.learners.forest.config import ForestConfig
+from lrrf_jax.learners.forest.preferences import Rankings
 from lrrf_jax.rankings.mallows import fit_dispersion
-from lrrf_jax.rankings.pairwise import pair_signs_on_host, pairs_ranked
+from lrrf_jax.rankings.pairwise import pair_signs_on_host
 from lrrf_jax.rankings.permutations import places
 from lrrf_jax.rankings.statistics import (
     borda_votes_on_host,
@@ -28,15 +28,6 @@ _VOTE_SCALE = 8  # votes of partial rankings are fractions
 # Histograms of more cells per node take longer than sorted samples: with 51 classes of 950 rows,
 # twelve times as long or more at 255 thresholds, about as long at 31.
 _DENSE_CELLS_A_ROW = 4
-
-
-class Rankings(NamedTuple):
-    """The training rankings, as the criteria see them."""
-
-    positions: NDArray  # float32 (n_rows, n_labels), NaN: missing
-    tied: bool  # whether labels tie; equal positions are else those of missing labels
-    total_weight: float  # of all rows, in integer weights
-    weighted: bool  # whether rows have weights of their own
 
 
 def growth_statistic(rankings: Rankings, config: ForestConfig) -> tuple[NDArray, Criterion]:
@@ -113,15 +104,12 @@ def _scale_bits(total_weight: float) -> int:
 
 
 def _pair_variance(rankings, config) -> tuple[NDArray, Criterion]:
-    signs = pair_signs_on_host(rankings.positions).astype(np.int32)
-    # A tie is an observation, half way between the signs.
-    known = pairs_ranked(rankings.positions) if rankings.tied else signs != 0
-    masked = not known.all()
-    stat = np.concatenate([signs, known], axis=1) if masked else signs
-    weighted, signs_only = rankings.weighted, not rankings.tied
-    return stat.astype(np.int32), Variance(
-        config.n_labels * (config.n_labels - 1) // 2, masked, weighted, signs=signs_only
-    )
+    values, counts = rankings.pairs()
+    n_pairs, masked = values.shape[1], not (counts == 1).all()
+    # Where a tie is half way between the signs, not only opposite ones differ.
+    only_signs = rankings.pair_weight is not None or not rankings.tied
+    stat = np.concatenate([values, counts], axis=1) if masked else values
+    return stat, Variance(n_pairs, masked, separate_count=rankings.weighted, signs=only_signs)
 
 
 def _position_variance(rankings, config) -> tuple[NDArray, Criterion]:

@@ -10,7 +10,7 @@ from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError
 from lrrf_jax.learners._table import TrainingTable
 from lrrf_jax.learners.forest.config import ForestConfig
-from lrrf_jax.learners.forest.fit import hash_of
+from lrrf_jax.learners.forest.fit import hash_of, rankings_learnt
 
 _PARAMETER_OF = {"n_candidates": "max_features", "max_thresholds": "max_bins"}
 
@@ -33,7 +33,7 @@ class LastFit(NamedTuple):
         """Remember a fit."""
         return cls(
             table.features,
-            hash_of(table.positions),
+            hash_of(rankings_learnt(table, config)),
             table.weight,
             table.row,
             table.labels,
@@ -66,7 +66,7 @@ class LastFit(NamedTuple):
         unchanged = {
             "missing": table.complete or missing == self.missing,
             "X": _same(table.features, self.features),
-            "y": hash_of(table.positions) == self.rankings,
+            "y": hash_of(rankings_learnt(table, config)) == self.rankings,
             "sample_weight": _same(table.weight, self.weight),
             "labels": table.labels == self.labels,
             "feature_names": table.feature_names == self.feature_names,
