@@ -106,7 +106,8 @@ def train(
     started = time.perf_counter()
     try:
         columns = {"feature_names": table.feature_names, "labels": table.labels}
-        ranker.fit(table.X, table.y, table.sample_weight, **columns, **options)
+        target = {"y": table.y} if table.scores is None else {"scores": table.scores}
+        ranker.fit(table.X, sample_weight=table.sample_weight, **target, **columns, **options)
     except InputError as error:
         # What the learner says of a parameter begins with its name, and is not about the data.
         about_parameter = str(error).split(maxsplit=1)[0] in {*params, *options}
