@@ -22,7 +22,7 @@ from tests.strategies import complete_rankings, partial_rankings
 
 LABELS = ["rain", "snow", "wind"]
 FEATURES = list("abcd")
-ALL = [getattr(metrics, name) for name in metrics.__all__]
+ALL = [getattr(metrics, name) for name in metrics.OF_RANKINGS]
 TRUTH, OTHER = Y, np.roll(Y, 7, axis=0)
 
 FRAMES = {
