@@ -111,7 +111,8 @@ def _data(
     feature_names: tuple[str, ...],
     scores: NDArray,
     labels: tuple[str, ...],
-    **apart: NDArray,
+    groups: NDArray | None = None,
+    folds: NDArray | None = None,
 ) -> LabelRankingData:
     return LabelRankingData(
         X.astype(np.float32),
@@ -120,5 +121,6 @@ def _data(
         labels,
         name,
         scores=scores.astype(np.float64),
-        **apart,
+        groups=groups,
+        folds=folds,
     )
