@@ -1,5 +1,6 @@
 """What is typed about learners and data -> estimators and tables."""
 
+import os
 import typing
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -11,6 +12,8 @@ from lrrf_jax.cli._options import Convention
 
 BUILTIN = "builtin:"
 KEBI = "kebi:"
+ASLIB = "aslib:"
+NAMED = (BUILTIN, KEBI, ASLIB)  # what is no path of a file, and has fixed columns
 
 
 class Reading(NamedTuple):
@@ -56,15 +59,17 @@ def require_source(source: str) -> None:
     elif source.startswith(KEBI):
         if source.removeprefix(KEBI) not in datasets.kebi_names():
             datasets.fetch_kebi(source.removeprefix(KEBI))
+    elif source.startswith(ASLIB):
+        existing_file(os.path.join(source.removeprefix(ASLIB), "description.txt"))
     elif not is_pipe(source):
         existing_file(source)
 
 
 def read_data(source: str, reading: Reading) -> Any:  # LabelRankingData
-    """Read a file, load ``builtin:NAME``, or fetch ``kebi:NAME``."""
+    """Read a file or ``aslib:FOLDER``, load ``builtin:NAME``, or fetch ``kebi:NAME``."""
     from lrrf_jax import datasets
 
-    if not source.startswith((BUILTIN, KEBI)):
+    if not source.startswith(NAMED):
         return datasets.read(source, **reading.arguments())
     if reading._replace(missing_values=None) != Reading():
         raise typer.BadParameter(
@@ -72,6 +77,8 @@ def read_data(source: str, reading: Reading) -> Any:  # LabelRankingData
             "--close-gaps, --exclude, --label-names, --scores, --lower-is-better, --fold-column, "
             "--group-column and --input-format out."
         )
+    if source.startswith(ASLIB):
+        return datasets.read_aslib(source.removeprefix(ASLIB))
     if source.startswith(KEBI):
         return datasets.fetch_kebi(source.removeprefix(KEBI))
     return datasets.load(source.removeprefix(BUILTIN))

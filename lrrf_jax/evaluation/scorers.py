@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from lrrf_jax import metrics
-from lrrf_jax._validation import InputError
+from lrrf_jax._validation import InputError, require_choice
 from lrrf_jax.learners._table import positions_by_label
 
 
@@ -15,17 +15,19 @@ class Scorer:
 
     metric: str
     options: tuple[tuple[str, Any], ...] = ()
+    partial: bool = False
 
     def __call__(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Score the predictions of a fitted estimator."""
         labels = _labels_of(estimator)
         truth = y if labels is None else positions_by_label(y, labels)
         score = getattr(metrics, self.metric)
-        value = score(truth, estimator.predict(X), sample_weight, **dict(self.options))
+        predicted = _bucket_orders(estimator, X) if self.partial else estimator.predict(X)
+        value = score(truth, predicted, sample_weight, **dict(self.options))
         return -value if self.metric.endswith("_distance") else value
 
 
-def scorer(metric: str | Callable[..., Any], **options: Any) -> Scorer:
+def scorer(metric: str | Callable[..., Any], *, partial: bool = False, **options: Any) -> Scorer:
     """Make a scorer for scikit-learn's searches and cross-validation.
 
     ``sklearn.metrics.make_scorer`` hands a metric predictions without names, and labels of ``y``
@@ -36,6 +38,10 @@ def scorer(metric: str | Callable[..., Any], **options: Any) -> Scorer:
     ----------
     metric : str or function
         Of `lrrf_jax.metrics`; a distance is negated, so that larger is better.
+    partial : bool
+        Score the bucket orders of ``predict_partial``, with its defaults and labels of which
+        nothing is known in a last bucket, in place of complete rankings: "tau_x" takes their ties
+        for statements, as the truth's.
     **options
         Of the metric, such as ``k``.
 
@@ -68,7 +74,23 @@ def scorer(metric: str | Callable[..., Any], **options: Any) -> Scorer:
     if name not in metrics.OF_RANKINGS or metric not in (name, getattr(metrics, name)):
         known = ", ".join(metrics.OF_RANKINGS)
         raise InputError(f"metric must be one of {known}; it is {metric!r}.")
-    return Scorer(name, tuple(sorted(options.items())))
+    require_choice(partial, "partial", (False, True))
+    return Scorer(name, tuple(sorted(options.items())), bool(partial))
+
+
+def _bucket_orders(estimator: Any, X: Any) -> Any:
+    """Predict bucket orders, also by a pipeline or a search, which have no method for it."""
+    while not hasattr(estimator, "predict_partial"):
+        if hasattr(estimator, "best_estimator_"):
+            estimator = estimator.best_estimator_
+        elif hasattr(estimator, "steps"):
+            X, estimator = estimator[:-1].transform(X), estimator.steps[-1][1]
+        else:
+            raise InputError(
+                "partial=True needs a label ranker, which predicts bucket orders; "
+                f"{estimator!r:.60} has no predict_partial. Leave partial out."
+            )
+    return estimator.predict_partial(X, unknown="last")
 
 
 def _labels_of(estimator: Any) -> list[str] | None:

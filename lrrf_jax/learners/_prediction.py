@@ -19,6 +19,7 @@ from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError, require_integer
 from lrrf_jax.learners._device_model import DeviceModel
 from lrrf_jax.learners._estimator import require_fitted
+from lrrf_jax.learners._partial import PartialModel
 from lrrf_jax.learners._table import positions_by_label, warn_of_other_row_order
 from lrrf_jax.learners.batching import batch_sizes as batch_sizes_of
 from lrrf_jax.learners.batching import map_rows
@@ -36,7 +37,7 @@ class OnHost(Protocol):
         """Scores, float32 (n_samples, n_labels)."""
 
 
-class RankingModel(DeviceModel):
+class RankingModel(PartialModel, DeviceModel):
     """The part of a learner that ranks rows once it is fitted; a base of `LabelRanker`."""
 
     accepts_missing_features: ClassVar[bool] = True
@@ -106,7 +107,7 @@ class RankingModel(DeviceModel):
         self.__dict__.pop("_seen_sizes", None)
 
     def _seen(self, of_ranks: bool | None) -> Seen:
-        """Sizes for which the program of ``_ranks``, ``_scores`` or (None) another is compiled."""
+        """Sizes for which the program of ``_ranks``, ``_scores`` or (None) a third is compiled."""
         of_all = self.__dict__.setdefault("_seen_sizes", {})
         key = of_ranks, times_dropped()
         return of_all[key] if key in of_all else of_all.setdefault(key, Seen())

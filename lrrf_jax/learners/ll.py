@@ -20,6 +20,7 @@ from lrrf_jax._xla import COMPILER_OPTIONS
 from lrrf_jax.learners._table import TableShape, TrainingTable
 from lrrf_jax.learners.linear.blocks import assert_blocks, in_blocks, outer_sum, row_weights
 from lrrf_jax.learners.linear.params import LinearParams, design, params_of, scaled, scaling_of
+from lrrf_jax.learners.linear.preferences import utility_preferences
 from lrrf_jax.learners.linear.ranker import UtilityLabelRanker
 from lrrf_jax.learners.persistence.stored import PlainConfig
 from lrrf_jax.rankings.pairwise import pair_indices, pair_signs
@@ -236,3 +237,6 @@ class LogLinearLabelRanker(UtilityLabelRanker):
             n_rounds=self.n_rounds,
         )
         return params, PlainConfig(table.positions.shape[1])
+
+    def _preferences(self, features: NDArray) -> NDArray:
+        return utility_preferences(self._map_rows(False, features))

@@ -19,9 +19,11 @@ from lrrf_jax._typing import Array, NDArray
 from lrrf_jax._validation import require_choice, require_integer, require_number
 from lrrf_jax._xla import COMPILER_OPTIONS, scan
 from lrrf_jax.learners._table import TableShape, TrainingTable
+from lrrf_jax.learners.batching import map_rows
 from lrrf_jax.learners.linear.blocks import assert_blocks, in_blocks, outer_sum, row_weights
 from lrrf_jax.learners.linear.params import LinearParams, Scaling, design, params_of, scaling_of
 from lrrf_jax.learners.linear.predict import assert_applies, linear_outputs, map_linear
+from lrrf_jax.learners.linear.preferences import logistic_preferences, output_rows
 from lrrf_jax.learners.linear.ranker import LinearLabelRanker
 from lrrf_jax.learners.on_device import RowFunction
 from lrrf_jax.learners.persistence.schema import OneOf, Range
@@ -284,6 +286,10 @@ class PairwiseComparisonLabelRanker(LinearLabelRanker):
 
     def _scores(self, features: NDArray) -> Any:
         return rpc_rows(self.params_, features, voting=self.config_.voting, of_ranks=False)
+
+    def _preferences(self, features: NDArray) -> NDArray:
+        logit = map_rows(lambda rows: output_rows(self.params_, rows), features, self._seen(None))
+        return logistic_preferences(logit)
 
     @classmethod
     def _n_outputs(cls, config: RPCConfig, n_labels: int) -> int:

@@ -19,6 +19,7 @@ from lrrf_jax.learners.forest.aggregation import leaf_violation, numbers_in_leaf
 from lrrf_jax.learners.forest.config import ForestConfig
 from lrrf_jax.learners.forest.few_rows import FewRowsRanker
 from lrrf_jax.learners.forest.fit import ForestParams, Importances, fit_forest
+from lrrf_jax.learners.forest.pair_shares import forest_preferences
 from lrrf_jax.learners.forest.predict import apply_spread, forest_ranks, forest_scores
 from lrrf_jax.learners.on_device import RowFunction
 from lrrf_jax.learners.persistence import schema
@@ -114,6 +115,9 @@ class TreeLabelRanker(LabelRanker):
 
     def _scores(self, features: NDArray) -> Any:
         return apply_spread(forest_scores, self._placed_arrays(), features, **self._static())
+
+    def _preferences(self, features: NDArray) -> NDArray:
+        return forest_preferences(self.forest_, self._leaves(features), **self._static())
 
     def _on_one(self) -> ReadyForest:
         """Return the forest as it lies on the first device of this process."""

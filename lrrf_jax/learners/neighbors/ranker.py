@@ -12,6 +12,7 @@ from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError, require_choice, require_integer
 from lrrf_jax.learners._table import TableShape, TrainingTable
 from lrrf_jax.learners.base import LabelRanker
+from lrrf_jax.learners.batching import map_rows
 from lrrf_jax.learners.neighbors.choice import CANDIDATES, choose_n_neighbors
 from lrrf_jax.learners.neighbors.params import (
     MAX_NEIGHBORS,
@@ -22,6 +23,7 @@ from lrrf_jax.learners.neighbors.params import (
     scaled,
 )
 from lrrf_jax.learners.neighbors.predict import ReadyNeighbors, neighbor_rows
+from lrrf_jax.learners.neighbors.preferences import NearRows, near_preferences, weigh_near_rows
 from lrrf_jax.learners.neighbors.scores import Model, padded_rankings, score_neighborhoods
 from lrrf_jax.learners.neighbors.search import nearest, neighbor_table
 from lrrf_jax.learners.on_device import RowFunction
@@ -164,15 +166,29 @@ class NeighborsLabelRanker(LabelRanker):
     def _width(self) -> int:
         return _width(self.params_, self.config_)
 
+    def _found(self, features: NDArray) -> tuple[jax.Array, jax.Array]:
+        """Rows and distances of the nearest, (n_samples, width)."""
+        if self.config_.scale:
+            features = scaled(features, self.params_.mean, self.params_.deviation)
+        table = self._placed_arrays().on(local_devices()[0]).table
+        return nearest(table, features, k=self._width())
+
+    def _preferences(self, features: NDArray) -> NDArray:
+        def weighed(rows: NDArray) -> jax.Array:
+            ready = self._placed_arrays().on(local_devices()[0])
+            found = self._found(rows)
+            kind = self.config_.weights
+            return weigh_near_rows(ready.weight, *found, ready.n_neighbors, weights=kind)
+
+        near = NearRows.of(map_rows(weighed, features, self._seen(None)))
+        return near_preferences(np.asarray(self.params_.positions), near)
+
     def _scores(self, features: NDArray) -> jax.Array:
         config = self.config_
-        table, *rankings = self._placed_arrays().on(local_devices()[0])
-        if config.scale:
-            features = scaled(features, self.params_.mean, self.params_.deviation)
-        found = nearest(table, features, k=self._width())
+        _, *rankings = self._placed_arrays().on(local_devices()[0])
         return score_neighborhoods(
             *rankings[:3],
-            *found,
+            *self._found(features),
             *rankings[3:],
             model=self._model(),
             weights=config.weights,

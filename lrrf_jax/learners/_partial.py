@@ -1,0 +1,152 @@
+"""The part of a learner that predicts bucket orders: rankings with ties, labels left out."""
+
+import abc
+from typing import Any
+
+import numpy as np
+
+from lrrf_jax._typing import NDArray
+from lrrf_jax.rankings.bucket_orders import (
+    DEFAULT_METHOD,
+    DEFAULT_THRESHOLD,
+    bucket_orders,
+    require_settings,
+)
+from lrrf_jax.rankings.pairwise import pair_signs_on_host
+
+_CELLS_AT_ONCE = 2**22  # of rows x pairs
+_ROWS_AT_ONCE = 2**14
+
+
+class PartialModel(abc.ABC):
+    """A fitted model that tells how it prefers one label to another; a base of `RankingModel`."""
+
+    labels_: NDArray
+
+    # ------------------------------------------------------------------ what a learner provides
+    @abc.abstractmethod
+    def _features(self, X: Any) -> NDArray:
+        """Check rows, float32 (n_samples, n_features)."""
+
+    @abc.abstractmethod
+    def _map_rows(self, of_ranks: bool, features: NDArray) -> NDArray:
+        """Rank or score rows."""
+
+    def _preferences(self, features: NDArray) -> NDArray:  # float32 (n_samples, n_pairs)
+        """Tell how each pair is preferred, from -1 to 1; see `predict_preferences`.
+
+        A learner whose scores say nothing of how sure it is prefers the higher one altogether.
+        """
+        return pair_signs_on_host(-self._map_rows(False, features)).astype(np.float32)
+
+    # ------------------------------------------------------------------------------- rows
+    def predict_preferences(self, X: Any) -> NDArray:
+        """Tell how each pair of labels is preferred.
+
+        Returns
+        -------
+        float32 (n_samples, n_pairs)
+            For the pairs (i, j), i < j, of ``labels_`` in row-major order: 1 where label i
+            certainly comes first, -1 where label j does, 0 where nothing speaks for either, NaN
+            where nothing is known of the pair. ``(1 + value) / 2`` is the share, or probability,
+            that prefers label i, with half of the ties.
+
+        Notes
+        -----
+        What is shared out depends on the learner:
+
+        - forests whose leaves hold preferences ("copeland", "kemeny"; "pw-rf"): the mean over
+          the leaves, each of which starts with half an observation of no preference;
+        - other forests and trees: the share of trees whose leaf has label i first, less the share
+          of those that have label j first;
+        - "ib-m", "ib-pl": the same of the near rankings that rank both labels, by their weights
+          (whatever share of labels they rank); NaN where there is none;
+        - "rpc": 2 p - 1 of the pair's probability p, whatever the ``voting``; "ll":
+          2 p - 1 of the probability that its loss gives to the edge;
+        - "cc", "default" and all others: 1 or -1, as the scores have it, and 0 where they are
+          equal. The margins of a perceptron have no scale, and mean votes, which is all that
+          "default" keeps, do not tell how many preferred a label.
+
+        Examples
+        --------
+        >>> from lrrf_jax import LEARNERS
+        >>> ranker = LEARNERS["ib-m"](n_neighbors=3)
+        >>> ranker = ranker.fit([[0.0], [1], [2]], [[1, 2, 3], [1, 3, 2], [2, 1, 3]])
+        >>> (3 * ranker.predict_preferences([[0.0]])).tolist()
+        [[1.0, 3.0, 1.0]]
+        """
+        features = self._features(X)
+        n_labels = len(self.labels_)
+        out = np.empty((len(features), n_labels * (n_labels - 1) // 2), np.float32)
+        for rows in self._blocks(len(features)):
+            out[rows] = self._preferences(features[rows])
+        return out
+
+    def predict_partial(
+        self,
+        X: Any,
+        *,
+        method: str = DEFAULT_METHOD,
+        threshold: float = DEFAULT_THRESHOLD,
+        unknown: str = "abstain",
+    ) -> NDArray:
+        """Rank the labels of each row with ties where they are not preferred clearly.
+
+        Parameters
+        ----------
+        X : array-like or data frame, (n_samples, n_features)
+        method : str
+            How `predict_preferences` become a bucket order. "bpa-lia-mp2", "bpa-lia-mp", "bpa-lia",
+            "bpa-mp2", "bpa-mp", "bpa": the bucket pivot algorithm; "scikit-lr": as scikit-lr does;
+            "optimal": the bucket order that differs least from the preferences, for up to 12
+            labels. See `lrrf_jax.rankings.bucket_orders`.
+        threshold : float in [0, .5]
+            Of the bucket pivot algorithm: labels are tied where the share that prefers the one to
+            the other is at most so far from one half. 0 ties what is level; .5 ties everything.
+        unknown : {"abstain", "last"}
+            Labels of which the model knows no preference, which "ib-m" and "ib-pl" meet where no
+            near ranking ranks them beside another label: they get NaN, and the others are ranked
+            without them; or, as in scikit-lr, they share a last bucket.
+
+        Returns
+        -------
+        float32 (n_samples, n_labels)
+            Positions, 1 = best, in the order of ``labels_``; tied labels have the mean of the
+            places that they cover.
+
+        Raises
+        ------
+        InputError
+            For rows that `predict` refuses, and settings other than these.
+
+        Notes
+        -----
+        Rows do not depend on each other, and are worked on in blocks. Costs what `predict` costs,
+        and O(n_labels^2) for each tree, neighbour or pivot. Permuting the labels permutes the
+        result where the preferences follow, but for "scikit-lr", "bpa", "bpa-mp" and "bpa-mp2",
+        which go by index, and labels that are alike in indecision and total preference.
+
+        Examples
+        --------
+        >>> from lrrf_jax import LEARNERS
+        >>> ranker = LEARNERS["ib-m"](n_neighbors=3)
+        >>> ranker = ranker.fit([[0.0], [1], [2]], [[1, 2, 3], [1, 3, 2], [2, 1, 3]])
+        >>> ranker.predict([[0.0]]).tolist(), ranker.predict_partial([[0.0]]).tolist()
+        ([[1, 2, 3]], [[1.5, 1.5, 3.0]])
+        """
+        features = self._features(X)
+        require_settings(method, threshold, unknown, len(self.labels_))
+        out = np.empty((len(features), len(self.labels_)), np.float32)
+        for rows in self._blocks(len(features)):
+            out[rows] = bucket_orders(
+                self._preferences(features[rows]),
+                method=method,
+                threshold=threshold,
+                unknown=unknown,
+            )
+        return out
+
+    def _blocks(self, n_rows: int) -> list[slice]:
+        cells = max(1, len(self.labels_) * (len(self.labels_) - 1) // 2)
+        step = max(1, min(_ROWS_AT_ONCE, _CELLS_AT_ONCE // cells))
+        return [slice(start, start + step) for start in range(0, n_rows, step)]

@@ -1,0 +1,37 @@
+"""How linear models prefer one label to another."""
+
+import functools
+
+import numpy as np
+
+from lrrf_jax._programs import jit
+from lrrf_jax._typing import Array, NDArray
+from lrrf_jax._xla import COMPILER_OPTIONS
+from lrrf_jax.learners.linear.params import LinearParams
+from lrrf_jax.learners.linear.predict import assert_applies, linear_outputs, map_linear
+from lrrf_jax.rankings.pairwise import pair_indices
+
+
+@functools.partial(jit, compiler_options=COMPILER_OPTIONS)
+def output_rows(
+    params: LinearParams,
+    features: Array,  # float32 (n_samples, n_features)
+) -> Array:  # float32 (n_samples, n_outputs)
+    """Evaluate the linear functions."""
+    assert_applies(params, features)
+    return map_linear(functools.partial(linear_outputs, params), features, params)
+
+
+def logistic_preferences(
+    logit: NDArray,  # float32 (n_samples, n_pairs)
+) -> NDArray:  # float32 (n_samples, n_pairs) in [-1, 1]
+    """Turn logits into twice the probability less 1; those of the opposite pairs are opposite."""
+    return np.tanh(logit.astype(np.float64) / 2).astype(np.float32)
+
+
+def utility_preferences(
+    utility: NDArray,  # float32 (n_samples, n_labels)
+) -> NDArray:  # float32 (n_samples, n_pairs) in [-1, 1]
+    """Take the differences of utilities for logits."""
+    first, second = pair_indices(utility.shape[1])
+    return logistic_preferences(utility[:, first] - utility[:, second])
