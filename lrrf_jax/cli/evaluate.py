@@ -45,7 +45,7 @@ def evaluate(
             metavar="COUNT|COLUMN",
             help="Folds of the cross-validation: their number, 'leave-one-out', or the column with "
             "the fold of each row, as --fold-column says too.  [default: those that the data "
-            "bring, or 10]",
+            "bring, or 10, or as many as there are groups where these are fewer]",
         ),
     ] = None,
     repeats: Annotated[int, typer.Option(min=1, help="Times that it is repeated.")] = 5,
@@ -157,7 +157,7 @@ def evaluate(
         _show({"model": model, "results": rows}, failures, json, _evaluated.model_tables)
         failures.end(len(sources))
         return
-    _comparison.require_folds_run(folds_run, cut, fold_column)
+    _comparison.require_folds_run(folds_run, cut)
     shares = _comparison.shares_of(missing)
     names = _learners.learner_names(learner)
     wanted = None if measures is None else _comparison.measures_of(measures)

@@ -21,7 +21,6 @@ from tqdm import tqdm
 from lrrf_jax._program_store import chosen_store, use_store
 from lrrf_jax._threads import limit_threads, thread_count
 from lrrf_jax._validation import require_integer
-from lrrf_jax.evaluation.folds import DEFAULT_FOLDS
 from lrrf_jax.evaluation.measures import as_measures
 from lrrf_jax.evaluation.protocol import (
     DELETE_ONCE,
@@ -100,7 +99,7 @@ def compare(
         fitted to them.
     folds : int, "leave-one-out", splitter, or array-like (n_samples,), optional
         As `cross_validate` takes them, for all tables. By default those of a table that brings
-        its own, and 10 otherwise.
+        its own, and 10 otherwise, or as many as it has groups where these are fewer.
     repeats, seed, protocol, stratified
         As `cross_validate` takes them.
     measures : sequence of str, optional
@@ -213,9 +212,7 @@ def _arguments(name: str, table: Any, folds: Any, seed: int) -> dict[str, Any]:
     """Return the arguments of `as_table`; ``folds`` of the comparison go before the table's own."""
     found = table_arguments(name, table)
     own = found.pop("folds", None)
-    if folds is None:
-        folds = DEFAULT_FOLDS if own is None else own
-    return {**found, "folds": folds, "seed": int(seed)}
+    return {**found, "folds": own if folds is None else folds, "seed": int(seed)}
 
 
 def _tasks(

@@ -43,15 +43,17 @@ class Splits(NamedTuple):
 
 
 def as_splits(
-    folds: Any,
+    folds: Any,  # None: the usual number, or that of the groups where these are fewer
     X: Any,
     rankings: NDArray,  # float (n_samples, n_labels), NaN: missing
     groups: Any = None,
     seed: int = 0,
 ) -> Splits:
-    """Check how a table is to be cut, as `cross_validate` takes it; ``seed`` is for splitters."""
+    """Check how a table is to be cut, as `compare` takes it; ``seed`` is for splitters."""
     n_samples = len(rankings)
     codes, values = as_groups(groups, n_samples)
+    if folds is None:
+        folds = DEFAULT_FOLDS if codes is None else min(DEFAULT_FOLDS, int(codes.max()) + 1)
     if hasattr(folds, "split") and not isinstance(folds, str):
         return _of_splitter(folds, (X, ranking_classes(rankings), values), codes, seed)
     if isinstance(folds, str):
@@ -62,9 +64,7 @@ def as_splits(
             )
         given = np.arange(n_samples) if codes is None else codes
         n_folds = int(given.max()) + 1
-        if n_folds < 2:
-            what = "row" if codes is None else "group"
-            raise InputError(f"folds='{LEAVE_ONE_OUT}' needs two {what}s at least; there is one.")
+        require_integer(n_samples, "the number of rows", 2)
         name = LEAVE_ONE_OUT if codes is None else f"leave-one-group-out {_digest(codes)}"
         return Splits(n_folds, name, given)
     if np.ndim(folds) == 0:

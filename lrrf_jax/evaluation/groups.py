@@ -37,6 +37,11 @@ def as_groups(groups: Any, n_samples: int) -> tuple[NDArray | None, Any]:
         raise InputError(
             f"groups must hold values that can be told apart by hash: {error}."
         ) from None
+    if len(numbers) < 2:
+        raise InputError(
+            f"groups must name two groups at least, as one is tested by what the others train; all "
+            f"{n_samples} rows are of one."
+        )
     values = np.empty(n_samples, object)
     values[:] = names
     plain = all(isinstance(name, type(names[0])) for name in names) and np.ndim(names[0]) == 0

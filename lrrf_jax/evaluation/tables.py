@@ -48,10 +48,7 @@ def as_table(
     labels: Any = None,
     seed: int = 0,
 ) -> Table:
-    """Check the features, rankings or scores, weights, groups and folds of a data set.
-
-    Without ``folds``, how it is cut is not looked at.
-    """
+    """Check the features, rankings or scores, weights, groups and folds of a data set."""
     take, n_samples = _rows(X)
     if y is None and scores is None:
         raise InputError("y or scores must be given: the rankings, or what each label is worth.")
@@ -73,10 +70,8 @@ def as_table(
         names = as_names(labels, n_labels, "label", "labels")
     weight = as_weights(sample_weight, n_samples)
     target = OF_SCORES if y is None else OF_RANKINGS
-    found = Table(take, rankings, tuple(names), weight, table, target)
-    if folds is None:
-        return found
-    return found._replace(splits=as_splits(folds, X, rankings, groups, seed))
+    splits = as_splits(folds, X, rankings, groups, seed)
+    return Table(take, rankings, tuple(names), weight, table, target, splits)
 
 
 def table_arguments(name: str, table: Any) -> dict[str, Any]:

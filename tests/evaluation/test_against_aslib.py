@@ -12,8 +12,6 @@ from lrrf_jax.metrics import gap_closed, kendall_tau, single_best
 from lrrf_jax.rankings import rankings_from_scores
 
 SCENARIO = pathlib.Path(__file__).parents[3] / "shared/data/aslib/cpmp-2015.csv.gz"
-if not SCENARIO.exists():
-    SCENARIO = pathlib.Path("/work/shared/data/aslib/cpmp-2015.csv.gz")
 pytestmark = pytest.mark.skipif(not SCENARIO.exists(), reason="the scenario is not there")
 
 

@@ -68,6 +68,12 @@ def test_no_group_is_split_and_all_rows_are_tested_once(folds):
         assert sorted(train + test) == list(range(N_ROWS))
 
 
+def test_without_a_number_there_are_as_many_folds_as_groups_up_to_ten():
+    assert as_splits(None, X, Y).n_folds == 10
+    assert as_splits(None, X, Y, GROUPS).n_folds == 8
+    assert as_splits(None, X, Y, np.arange(N_ROWS)).n_folds == 10
+
+
 def test_groups_of_one_row_give_folds_of_near_equal_size():
     sizes = [len(test) for test in rows_tested(folds=5, groups=np.arange(N_ROWS))]
     assert sorted(sizes) == [4, 5, 5, 5, 5]
@@ -259,7 +265,7 @@ def test_a_splitter_that_cuts_fewer_folds_later_is_refused():
         ({"groups": [pd.NA, *range(23)]}, "row 0 has none (1 of 24 rows fail)"),
         ({"groups": [[1], *range(23)]}, "told apart by hash"),
         ({"groups": np.ones((24, 2))}, "told apart by hash"),
-        ({"groups": [1] * 24, "folds": "leave-one-out"}, "needs two groups at least"),
+        ({"groups": [1] * 24}, "groups must name two groups at least"),
         ({"groups": GROUPS, "folds": KFold(3)}, "must not split groups"),
         ({"groups": GROUPS, "folds": np.arange(24) % 2}, "is on both sides ("),
         ({"groups": GROUPS, "stratified": True}, "stratified must be False where groups"),
