@@ -9,7 +9,7 @@ import typer
 
 from lrrf_jax.cli import _learners, _runtime
 
-_LEAVE_ONE_OUT = "leave-one-out"
+_LEAVE_ONE_OUT, _USUAL_FOLDS = "leave-one-out", 10
 _MARK = " #"  # between a source and the checksum of its content
 
 
@@ -53,12 +53,15 @@ def folds_of(text: str | None, column: str | None) -> tuple[Any, str | None]:
     return None, text
 
 
-def require_folds_run(count: int | None, folds: Any) -> None:
+def require_folds_run(count: int | None, folds: Any, column: str | None) -> None:
     """Raise a usage error where more folds are to be run than there are, as far as is typed."""
-    most = folds if isinstance(folds, int) else None
-    if count is not None and (count < 1 or (most is not None and count > most)):
-        span = "1 or more" if most is None else f"in 1..{most}, the number of folds"
-        raise typer.BadParameter(f"{count} is not {span}.", param_hint="--folds-run")
+    if count is None or folds == _LEAVE_ONE_OUT or (folds is None and column is not None):
+        return
+    most = _USUAL_FOLDS if folds is None else folds
+    if not 1 <= count <= most:
+        raise typer.BadParameter(
+            f"{count} is not in 1..{most}, the number of folds.", param_hint="--folds-run"
+        )
 
 
 def measures_of(text: str) -> list[str]:

@@ -157,7 +157,7 @@ def evaluate(
         _show({"model": model, "results": rows}, failures, json, _evaluated.model_tables)
         failures.end(len(sources))
         return
-    _comparison.require_folds_run(folds_run, cut)
+    _comparison.require_folds_run(folds_run, cut, fold_column)
     shares = _comparison.shares_of(missing)
     names = _learners.learner_names(learner)
     wanted = None if measures is None else _comparison.measures_of(measures)
