@@ -94,15 +94,15 @@ def folds_of(
         return
     numbers = tested_in(rankings, splits, repeat, seed, stratified)
     for number in range(splits.n_folds):
-        in_test = numbers == number
-        # In the order of the table: what a learner sees does not depend on the shuffle.
-        yield Fold(repeat, number, np.flatnonzero(~in_test), np.flatnonzero(in_test))
+        yield _cut(numbers, repeat, number)
 
 
 def fold_of(
     rankings: NDArray, splits: Splits, repeat: int, number: int, seed: int, stratified: bool
 ) -> Fold:
     """Cut the rows of a repeat, and return one fold."""
+    if splits.splitter is None:
+        return _cut(tested_in(rankings, splits, repeat, seed, stratified), repeat, number)
     for fold in folds_of(rankings, splits, repeat, seed, stratified):
         if fold.number == number:
             return fold
@@ -110,6 +110,12 @@ def fold_of(
         f"folds must be a splitter that cuts as many folds each time; {splits.splitter!r} cut "
         f"{splits.n_folds} at first, and fewer in repeat {repeat}."
     )
+
+
+def _cut(numbers: NDArray, repeat: int, number: int) -> Fold:
+    in_test = numbers == number
+    # In the order of the table: what a learner sees does not depend on the shuffle.
+    return Fold(repeat, number, np.flatnonzero(~in_test), np.flatnonzero(in_test))
 
 
 def tested_in(
