@@ -117,7 +117,8 @@ def main():
                     "standard error": float(error[column]),
                     "each": values[:, column].tolist(),
                 }
-            print(name, ties, *(f"{m:.4f} +- {e:.4f}" for m, e in zip(values.mean(0), error)))
+            shown = (f"{m:.4f} +- {e:.4f}" for m, e in zip(values.mean(0), error, strict=True))
+            print(name, ties, "gap, tau:", *shown, flush=True)
     about = {"lrrf_jax": __version__, "jax": jax.__version__, "python": platform.python_version()}
     if options.output:
         with open(options.output, "w", encoding="utf-8") as file:
