@@ -37,7 +37,7 @@ def timeouts(rng, n):
 
 
 def yields(rng, n):
-    """Yields of eight reaction conditions in whole per cent, many of them 0."""
+    """Eight reaction conditions: yields in whole per cent, many of them 0."""
     X = (rng.random((n, 40)) < 0.3).astype(float)
     true = 7.5 * (X - 0.3) @ _fixed(4, (40, 3)) @ _fixed(5, (3, 8)) - 5
     return X, np.round(np.clip(true + 10 * rng.normal(size=true.shape), 0, 100)), true
