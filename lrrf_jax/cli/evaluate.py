@@ -23,7 +23,9 @@ def evaluate(
     data: Annotated[
         list[str],
         typer.Argument(
-            metavar="DATA", help="Tables with rankings: files, builtin:NAME or kebi:NAME."
+            metavar="DATA",
+            help="Tables with rankings or scores: files, builtin:NAME, kebi:NAME or aslib:FOLDER, "
+            "a scenario of algorithm selection.",
         ),
     ],
     learner: Annotated[
