@@ -15,8 +15,9 @@ import lrrf_jax
 from lrrf_jax import LEARNERS, InputError, metrics
 from lrrf_jax.evaluation import scorer
 from lrrf_jax.learners import MallowsNeighborsLabelRanker
-from lrrf_jax.rankings.bucket_orders import METHODS, bucket_orders, mean_preferences
+from lrrf_jax.rankings.bucket_orders import METHODS, bucket_orders
 from lrrf_jax.rankings.pairwise import pair_signs_on_host
+from lrrf_jax.rankings.preferences import mean_preferences
 from tests import oracles
 from tests.learners import partial_golden as golden
 from tests.learners.test_contract import (
