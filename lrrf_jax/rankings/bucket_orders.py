@@ -150,7 +150,7 @@ def _places(
 
 @functools.cache
 def _by_halves(n_labels: int) -> NDArray:  # intp (n_labels + 1, n_labels)
-    """Give numbers to the places of so many labels, the middle first, then the middles of the halves.
+    """Give numbers to the places of labels, the middle first, then the middles of the halves.
 
     >>> _by_halves(5)[5].tolist()
     [3, 1, 0, 4, 2]

@@ -19,6 +19,7 @@ from lrrf_jax.rankings.bucket_orders import METHODS, bucket_orders
 from lrrf_jax.rankings.pairwise import pair_signs_on_host
 from lrrf_jax.rankings.preferences import mean_preferences
 from tests import oracles
+from tests.accelerator import accelerator_forms
 from tests.learners import partial_golden as golden
 from tests.learners.test_contract import (
     GROUPED_X,
@@ -300,3 +301,14 @@ def test_rankings_that_are_too_few_to_tell_are_no_trouble():
     found = ranker.predict_partial(X)
     assert_normal_form(found, N_LABELS)
     assert np.isnan(found[1]).any()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["lr-rf", "pw-rf", "rpc", "ll", "ib-m"])
+def test_accelerators_would_prefer_the_same(name):
+    options = {"aggregation": "kemeny"} if name == "lr-rf" else {}
+    ranker = make(name, **options).fit(X, Y)
+    expected = ranker.predict_preferences(X)
+    with accelerator_forms():
+        again = pickle.loads(pickle.dumps(ranker))
+        np.testing.assert_array_equal(again.predict_preferences(X), expected)
