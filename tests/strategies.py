@@ -37,6 +37,18 @@ def partial_rankings(draw, n_labels=N_LABELS, n_samples=N_SAMPLES):
 
 
 @st.composite
+def tied_rankings(draw, n_labels=N_LABELS, n_samples=N_SAMPLES):
+    """float64 (n_samples, n_labels): mean places of 1..m', NaN for missing; a row can be empty."""
+    rows, columns = draw(st.sampled_from(n_samples)), draw(st.sampled_from(n_labels))
+    cell = st.sampled_from([np.nan, *range(1, 1 + columns // 2)])
+    cells = draw(st.lists(cell, min_size=rows * columns, max_size=rows * columns))
+    table = np.array(cells).reshape(rows, columns)
+    before = (table[:, None, :] < table[:, :, None]).sum(2)
+    level = (table[:, None, :] == table[:, :, None]).sum(2)
+    return np.where(np.isnan(table), np.nan, before + (level + 1) / 2)
+
+
+@st.composite
 def score_tables(draw, n_labels=N_LABELS, n_samples=N_SAMPLES):
     """float32 (n_samples, n_labels), with many equal values, zeros of both signs, extremes."""
     rows, columns = draw(st.sampled_from(n_samples)), draw(st.sampled_from(n_labels))

@@ -7,9 +7,9 @@ import pytest
 
 from lrrf_jax import metrics
 from lrrf_jax._validation import InputError
-from lrrf_jax.rankings import pairwise
+from lrrf_jax.rankings import distances, pairwise
 
-ALL = {name: getattr(metrics, name) for name in metrics.__all__}
+ALL = {name: getattr(metrics, name) for name in metrics.OF_RANKINGS}
 TRUTH, PREDICTION = [[1, 2, 3], [2, 1, 3]], [[1, 3, 2], [3, 1, 2]]
 
 
@@ -73,14 +73,14 @@ def test_positions_at_the_ends_of_their_range_are_taken():
 def test_so_many_rows_are_held_at_once_as_the_pairs_of_a_block_allow(monkeypatch, cells, rows):
     truth = np.tile(np.arange(1, 6), (9, 1))
     seen = []
-    counted = metrics.distances.n_known_pairs
+    counted = distances.n_known_pairs
 
     def count(truth, prediction):
         seen.append(len(truth))
         return counted(truth, prediction)
 
     monkeypatch.setattr(pairwise, "CELLS_PER_BLOCK", cells)
-    monkeypatch.setattr(metrics.distances, "n_known_pairs", count)
+    monkeypatch.setattr(distances, "n_known_pairs", count)
     assert metrics.kendall_tau(truth, truth) == 1
     assert max(seen) == rows
     assert sum(seen) == 9

@@ -9,7 +9,7 @@ from lrrf_jax import metrics
 from lrrf_jax.rankings import distances
 from tests.strategies import complete_rankings, partial_rankings
 
-ALL = {name: getattr(metrics, name) for name in metrics.__all__}
+ALL = {name: getattr(metrics, name) for name in metrics.OF_RANKINGS}
 BOUNDS = {
     "kendall_tau": (-1, 1),
     "spearman_rho": (-1, 1),
@@ -18,6 +18,7 @@ BOUNDS = {
     "ndcg": (0, 1),
     "mean_reciprocal_rank": (0, 1),
     "top_k_accuracy": (0, 1),
+    "hit_rate": (0, 1),
     "kendall_distance": (0, np.inf),
     "spearman_distance": (0, np.inf),
     "footrule_distance": (0, np.inf),

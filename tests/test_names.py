@@ -22,7 +22,7 @@ from tests.strategies import complete_rankings, partial_rankings
 
 LABELS = ["rain", "snow", "wind"]
 FEATURES = list("abcd")
-ALL = [getattr(metrics, name) for name in metrics.__all__]
+ALL = [getattr(metrics, name) for name in metrics.OF_RANKINGS]
 TRUTH, OTHER = Y, np.roll(Y, 7, axis=0)
 
 FRAMES = {
@@ -137,6 +137,9 @@ def test_scorers_for_scikit_learn_pair_labels_by_name(ranker, metric):
 def test_what_is_no_metric_makes_no_scorer():
     for metric in ("tau", len, None):
         with pytest.raises(InputError, match="metric must be one of footrule_distance, "):
+            scorer(metric)
+    for metric in metrics.OF_SCORES:
+        with pytest.raises(InputError, match=f"'{metric}' takes scores. Use cross_validate"):
             scorer(metric)
     assert scorer("top_k_accuracy", k=2)(make("default").fit(X, Y), X, Y) <= 1
 

@@ -9,6 +9,7 @@ import typer
 
 from lrrf_jax.cli import _learners, _runtime
 
+_LEAVE_ONE_OUT, _USUAL_FOLDS = "leave-one-out", 10
 _MARK = " #"  # between a source and the checksum of its content
 
 
@@ -31,6 +32,48 @@ def shares_of(text: str) -> list[float]:
             param_hint="--missing",
         )
     return shares
+
+
+def folds_of(text: str | None, column: str | None) -> tuple[Any, str | None]:
+    """Read ``--folds`` and ``--fold-column``: how rows are cut, and the column that says it.
+
+    None stands for the folds that the data bring, or else the usual number.
+    """
+    if text is None or text == _LEAVE_ONE_OUT:
+        return text, column
+    if text.lstrip("+-").isdigit():
+        if int(text) < 2:
+            raise typer.BadParameter(f"{text} is not 2 or more.", param_hint="--folds")
+        return int(text), column
+    if column is not None and column != text:
+        raise typer.BadParameter(
+            f"{text!r} is no number, and --fold-column names {column!r}. Name one column.",
+            param_hint="--folds",
+        )
+    return None, text
+
+
+def require_folds_run(count: int | None, folds: Any, column: str | None) -> None:
+    """Raise a usage error where more folds are to be run than there are, as far as is typed."""
+    if count is None or folds == _LEAVE_ONE_OUT or (folds is None and column is not None):
+        return
+    most = _USUAL_FOLDS if folds is None else folds
+    if not 1 <= count <= most:
+        raise typer.BadParameter(
+            f"{count} is not in 1..{most}, the number of folds.", param_hint="--folds-run"
+        )
+
+
+def measures_of(text: str) -> list[str]:
+    """Split ``regret,regret@3`` into measures that there are."""
+    from lrrf_jax._validation import InputError
+    from lrrf_jax.evaluation.measures import as_measure
+
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    try:
+        return [as_measure(name).name for name in names]
+    except InputError as error:
+        raise typer.BadParameter(str(error), param_hint="--measures") from error
 
 
 def learners_of(names: list[str], set_: list[str] | None, protocol: str) -> dict[str, Any]:
@@ -71,7 +114,7 @@ def compare_tables(
         with failures.caught(source, n_sources), _runtime.naming(source):
             _require_usable(table, options)
             name = _name_in_results(source, table)
-            tables[name] = (table.X, _named_rankings(table), table.sample_weight)
+            tables[name] = table
             names[name] = source
             shapes[source] = len(table.X), table.X.shape[1], table.y.shape[1]
     if not tables:
@@ -149,18 +192,13 @@ def write_page(
 def _require_usable(table: Any, options: dict[str, Any]) -> None:
     """Raise InputError for what `compare` would refuse for all tables because of one."""
     from lrrf_jax._validation import require_integer
-    from lrrf_jax.evaluation.protocol import as_table
+    from lrrf_jax.evaluation.comparison import checked_table
+    from lrrf_jax.evaluation.measures import as_measures
 
-    require_integer(
-        options["folds"], "folds", 2, as_table(table.X, table.y, table.sample_weight).n_samples
-    )
-
-
-def _named_rankings(table: Any) -> Any:
-    """Rankings under the names of the labels, for what is told of them."""
-    import pyarrow as pa
-
-    return pa.table(dict(zip(table.labels, table.y.T, strict=True)))
+    checked = checked_table("", table, options["folds"], options["seed"])
+    as_measures(options["measures"], checked.scores is not None, len(checked.labels))
+    if options["folds_run"] is not None:
+        require_integer(options["folds_run"], "folds_run", 1, checked.splits.n_folds)
 
 
 def _name_in_results(source: str, table: Any) -> str:
@@ -171,7 +209,8 @@ def _name_in_results(source: str, table: Any) -> str:
         return source
     digest = hashlib.sha256()
     weight = () if table.sample_weight is None else (table.sample_weight,)
-    for array in (table.X, table.y, *weight):
+    scores = () if table.scores is None else (table.scores,)
+    for array in (table.X, table.y, *weight, *scores):
         digest.update(str(array.shape).encode())
         digest.update(np.ascontiguousarray(array, np.float64).tobytes())
     return f"{source}{_MARK}{digest.hexdigest()[:12]}"

@@ -1,5 +1,6 @@
 """What is typed about learners and data -> estimators and tables."""
 
+import os
 import typing
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -11,6 +12,8 @@ from lrrf_jax.cli._options import Convention
 
 BUILTIN = "builtin:"
 KEBI = "kebi:"
+ASLIB = "aslib:"
+NAMED = (BUILTIN, KEBI, ASLIB)  # what is no path of a file, and has fixed columns
 
 
 class Reading(NamedTuple):
@@ -25,6 +28,10 @@ class Reading(NamedTuple):
     missing_values: str | Sequence[str] | None = None
     label_names: list[str] | None = None
     input_format: str | None = None
+    scores: str | None = None
+    lower_is_better: bool = False
+    fold_column: str | None = None
+    group_column: str | None = None
 
     def arguments(self) -> dict[str, Any]:
         """Return the arguments of `datasets.read` that were typed."""
@@ -52,21 +59,26 @@ def require_source(source: str) -> None:
     elif source.startswith(KEBI):
         if source.removeprefix(KEBI) not in datasets.kebi_names():
             datasets.fetch_kebi(source.removeprefix(KEBI))
+    elif source.startswith(ASLIB):
+        existing_file(os.path.join(source.removeprefix(ASLIB), "description.txt"))
     elif not is_pipe(source):
         existing_file(source)
 
 
 def read_data(source: str, reading: Reading) -> Any:  # LabelRankingData
-    """Read a file, load ``builtin:NAME``, or fetch ``kebi:NAME``."""
+    """Read a file or ``aslib:FOLDER``, load ``builtin:NAME``, or fetch ``kebi:NAME``."""
     from lrrf_jax import datasets
 
-    if not source.startswith((BUILTIN, KEBI)):
+    if not source.startswith(NAMED):
         return datasets.read(source, **reading.arguments())
     if reading._replace(missing_values=None) != Reading():
         raise typer.BadParameter(
             f"{source} has fixed columns. Leave --features, --labels, --ranking, --convention, "
-            "--close-gaps, --exclude, --label-names and --input-format out."
+            "--close-gaps, --exclude, --label-names, --scores, --lower-is-better, --fold-column, "
+            "--group-column and --input-format out."
         )
+    if source.startswith(ASLIB):
+        return datasets.read_aslib(source.removeprefix(ASLIB))
     if source.startswith(KEBI):
         return datasets.fetch_kebi(source.removeprefix(KEBI))
     return datasets.load(source.removeprefix(BUILTIN))

@@ -10,6 +10,7 @@ METRICS = {
     "mean_reciprocal_rank": "MRR",
     "ndcg": "NDCG",
 }
+OF_CHOICES = ("utility", "regret", "relative_regret")  # where the data have scores
 
 
 def scores_of(ranker: Any, source: str, reading: Any) -> dict[str, Any]:
@@ -54,11 +55,46 @@ def _scores_of_file(ranker: Any, source: str, reading: Any) -> dict[str, Any]:
     truth[:, [known.index(label) for label in table.labels]] = table.y
     predicted = ranker.predict(table.X)
     taus = metrics.kendall_tau(truth, predicted, per_row=True)
+    metrics.kendall_tau(truth, predicted, table.sample_weight)  # which tells where there is none
     return {
         "rows": len(truth),
         "rows_scored": int((~np.isnan(taus)).sum()),
         **{
-            name: float(getattr(metrics, name)(truth, predicted, table.sample_weight))
+            name: _mean(getattr(metrics, name)(truth, predicted, per_row=True), table.sample_weight)
             for name in METRICS
         },
+        **_worth_of_choices(table, predicted, known),
     }
+
+
+def _worth_of_choices(table: Any, predicted: Any, known: list[str]) -> dict[str, Any]:
+    """Measure what the choices are worth, where the data have scores.
+
+    What the single best label of the training rows is worth, a model does not tell.
+    """
+    import numpy as np
+
+    from lrrf_jax.evaluation.measured import SINGLE_BEST, HeldOut, gathered, sums_of_fold
+    from lrrf_jax.evaluation.measures import Measure
+
+    if table.scores is None:
+        return {}
+    scores = np.full((len(table.X), len(known)), np.nan)
+    scores[:, [known.index(label) for label in table.labels]] = table.scores
+    tested = HeldOut(scores, scores, table.sample_weight)
+    sums = sums_of_fold(
+        [Measure(name) for name in OF_CHOICES], tested, predicted, np.ones(len(known))
+    )
+    found = {name: measured.to_dict() for name, measured in gathered({(0, 0): sums}, 1, 1).items()}
+    for of_one in found.values():
+        del of_one["folds"], of_one["baselines"][SINGLE_BEST]
+    return {"measures": found}
+
+
+def _mean(values: Any, weight: Any) -> float | None:
+    """Mean of the rows in which a score is defined; None where none is."""
+    import numpy as np
+
+    weight = np.ones(len(values)) if weight is None else weight
+    defined = ~np.isnan(values) & (weight > 0)
+    return float(np.average(values[defined], weights=weight[defined])) if defined.any() else None

@@ -66,7 +66,7 @@ HowToRead = Annotated[
     typer.Option(
         "--convention",
         help="What label columns hold: the position of the label (1 = best), the labels in "
-        "order (best first), or scores (larger is better).",
+        "order (best first), or scores (larger is better), as --scores says too.",
     ),
 ]
 CloseGaps = Annotated[
@@ -106,6 +106,29 @@ LabelNames = Annotated[
         metavar="NAMES",
         help="All labels that a text column names, joined by commas (or repeat the option, with "
         "one whole name each): needed where names hold = ~ < | or {, or are called NA.",
+    ),
+]
+Scores = Annotated[
+    str | None,
+    typer.Option(
+        metavar="GLOB",
+        help="Columns of scores of the labels, instead of label columns: names or globs, joined by "
+        "commas. Larger is better, equal ones tie.",
+    ),
+]
+LowerIsBetter = Annotated[
+    bool,
+    typer.Option("--lower-is-better", help="Scores are costs, such as seconds."),
+]
+FoldColumn = Annotated[
+    str | None,
+    typer.Option(metavar="COLUMN", help="Column with the number of the fold that tests a row."),
+]
+GroupColumn = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN",
+        help="Column that says which rows belong together, such as those of one patient.",
     ),
 ]
 Settings = Annotated[

@@ -123,7 +123,8 @@ def fetch(
 @app.command(cls=Command)
 def describe(
     data: Annotated[
-        str, typer.Argument(metavar="DATA", help="builtin:NAME, kebi:NAME, or a file.")
+        str,
+        typer.Argument(metavar="DATA", help="builtin:NAME, kebi:NAME, aslib:FOLDER, or a file."),
     ],
     directory: Directory = None,
     json: _options.AsJson = False,
@@ -172,20 +173,27 @@ def _facts(table: Any) -> dict[str, Any]:
 
     known = ~np.isnan(table.y)
     positions = np.where(known, table.y, 0).sum(0) / np.maximum(known.sum(0), 1)
-    first = np.where(known, table.y, np.inf).argmin(1)[known.any(1)]
-    counts = np.bincount(first, minlength=table.y.shape[1])
+    best = np.where(known, table.y, np.inf).min(1, keepdims=True)
+    ordered = np.sort(table.y, axis=1)
+    apart = {
+        name: len(set(column.tolist()))
+        for name, column in (("groups", table.groups), ("folds", table.folds))
+        if column is not None
+    }
     weight = {} if table.sample_weight is None else {"weight": float(table.sample_weight.sum())}
     return {
         "rows": len(table.X),
         **weight,
         "features": table.X.shape[1],
         "labels": table.y.shape[1],
+        **apart,
         "feature_names": list(table.feature_names),
         "label_names": list(table.labels),
         "distinct_rankings": int(ranking_classes(table.y)[1]),
         "incomplete_rankings": int((~known).any(1).sum()),
+        "rankings_with_ties": int((ordered[:, 1:] == ordered[:, :-1]).any(1).sum()),
         "missing_labels": int((~known).sum()),
         "missing_features": int(np.isnan(table.X).sum()),
         "mean_positions": [round(float(mean), 3) for mean in positions],
-        "rows_with_label_first": counts.tolist(),
+        "rows_with_label_first": (table.y == best).sum(0).tolist(),
     }

@@ -39,7 +39,15 @@ def evaluate(
             metavar="MODEL", help="Score this trained model on DATA, instead of cross-validating."
         ),
     ] = None,
-    folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 10,
+    folds: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COUNT|COLUMN",
+            help="Folds of the cross-validation: their number, 'leave-one-out', or the column with "
+            "the fold of each row, as --fold-column says too.  [default: those that the data "
+            "bring, or 10, or as many as there are groups where these are fewer]",
+        ),
+    ] = None,
     repeats: Annotated[int, typer.Option(min=1, help="Times that it is repeated.")] = 5,
     folds_run: Annotated[
         int | None,
@@ -65,6 +73,15 @@ def evaluate(
             "saw them, as the authors' program does (lr-rf only, to reproduce their figures)."
         ),
     ] = ProtocolName.delete_once,
+    measures: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAMES",
+            help="What to measure beside tau, joined by commas: regret, regret@3, gap_closed, "
+            "ndcg, ...  [default: utility, regret, relative_regret, gap_closed and hit_rate where "
+            "the data have scores]",
+        ),
+    ] = None,
     seed: _options.Seed = 0,
     set_: _options.Settings = None,
     jobs: Annotated[
@@ -91,6 +108,10 @@ def evaluate(
     missing_values: _options.MissingValues = None,
     label_names: _options.LabelNames = None,
     input_format: _options.InputFormat = None,
+    scores: _options.Scores = None,
+    lower_is_better: _options.LowerIsBetter = False,
+    fold_column: _options.FoldColumn = None,
+    group_column: _options.GroupColumn = None,
     json: _options.AsJson = False,
     no_compilation_cache: _options.NoCache = False,
 ) -> None:
@@ -101,14 +122,17 @@ def evaluate(
       lrrf evaluate builtin:iris builtin:wine --learner lr-rf,default --repeats 1
       lrrf evaluate table.csv --labels 'L*' --missing 0.3 --set n_estimators=100
       lrrf evaluate *.csv --learner lr-rf,rpc --jobs 4 --results folds.csv --report page.html
+      lrrf evaluate runtimes.csv --scores 'T*' --lower-is-better --folds fold --measures gap_closed
       lrrf evaluate held-out.csv --model table.lrrf
 
     Every learner gets the same folds. The score is Kendall's tau, from -1 to 1, larger is
-    better. Of several tables the good ones are finished even if others fail; the exit code is
-    then 5.
+    better. Where the data have scores, it also shows what the choices are worth, beside the
+    single best label of the training rows, a random choice, and the oracle. Of several tables
+    the good ones are finished even if others fail; the exit code is then 5.
     """  # noqa: D301 (typer reads the backspace as: do not rewrap)
-    from lrrf_jax.cli import _comparison, _learners, _runtime
+    from lrrf_jax.cli import _comparison, _evaluated, _learners, _runtime
 
+    cut, fold_column = _comparison.folds_of(folds, fold_column)
     reading = _learners.Reading(
         features,
         labels,
@@ -119,6 +143,10 @@ def evaluate(
         missing_values,
         label_names or None,  # an empty list, where the option is not given
         input_format,
+        scores,
+        lower_is_better,
+        fold_column,
+        group_column,
     )
     sources = list(dict.fromkeys(data))
     failures = _runtime.Failures()
@@ -126,15 +154,13 @@ def evaluate(
         _require_no_options_of_cross_validation(ctx)
         use_compilation_cache(False if no_compilation_cache else None)
         rows = _scored(model, sources, reading, failures)
-        _show({"model": model, "results": rows}, failures, json, _model_rows)
+        _show({"model": model, "results": rows}, failures, json, _evaluated.model_tables)
         failures.end(len(sources))
         return
-    if folds_run is not None and not 1 <= folds_run <= folds:
-        raise typer.BadParameter(
-            f"{folds_run} is not in 1..{folds}, the number of folds.", param_hint="--folds-run"
-        )
+    _comparison.require_folds_run(folds_run, cut, fold_column)
     shares = _comparison.shares_of(missing)
     names = _learners.learner_names(learner)
+    wanted = None if measures is None else _comparison.measures_of(measures)
     _require_places(sources, results, report)
     _require_source(sources)
     # As in `lrrf train`: learners take JAX, and are made before a long reading if they may fail.
@@ -149,7 +175,8 @@ def evaluate(
         rankers or {},
         failures,
         len(sources),
-        folds=folds,
+        folds=cut,
+        measures=wanted,
         repeats=repeats,
         missing=shares,
         seed=seed,
@@ -160,7 +187,7 @@ def evaluate(
         n_jobs=jobs,
     )
     rows = _comparison.rows_of(comparison)
-    _show({"model": None, "results": rows}, failures, json, _learner_rows)
+    _show({"model": None, "results": rows}, failures, json, _evaluated.learner_tables)
     if report is not None and rows:
         more = {"Processes": jobs} | ({} if results is None else {"Results of folds in": results})
         arguments = ctx.obj.get("arguments", sys.argv[1:])
@@ -226,7 +253,7 @@ def _scored(model: str, sources: list[str], reading: Any, failures: Any) -> list
 
 
 def _show(document: dict[str, Any], failures: Any, json: bool, table: Any) -> None:
-    """Write the one JSON document, or the table."""
+    """Write the one JSON document, or tables."""
     from lrrf_jax.cli import _runtime
     from lrrf_jax.cli._tables import show_table
 
@@ -234,36 +261,7 @@ def _show(document: dict[str, Any], failures: Any, json: bool, table: Any) -> No
         failed = [{"data": source, "error": text} for source, text in failures.messages.items()]
         _runtime.print_json({**document, "failed": failed})
     elif document["results"]:
-        header, *rows = table(document["results"])
-        show_table(header, rows)
-
-
-def _learner_rows(results: list[dict[str, Any]]) -> list[list[str]]:
-    several = len({result["settings"]["missing"] for result in results}) > 1
-    shares = ["missing"] if several else []
-    header = ["data", "rows", "features", "labels", *shares, "learner", "tau", "std"]
-    return [[*header, "fit s", "predict s"]] + [
-        [
-            result["data"],
-            *(str(result[key]) for key in ("rows", "features", "labels")),
-            *(f"{result['settings'][key]:g}" for key in shares),
-            result["learner"],
-            "nan" if result["mean"] is None else f"{result['mean']:.4f}",
-            f"{result['std']:.4f}",
-            *(f"{sum(map(sum, result[key])):.2f}" for key in ("fit_seconds", "predict_seconds")),
-        ]
-        for result in results
-    ]
-
-
-def _model_rows(results: list[dict[str, Any]]) -> list[list[str]]:
-    from lrrf_jax.cli._model_scores import METRICS
-
-    return [["data", "rows", *METRICS.values()]] + [
-        [
-            result["data"],
-            str(result["rows"]),
-            *(f"{result[name]:.4f}" for name in METRICS),
-        ]
-        for result in results
-    ]
+        for number, (header, *rows) in enumerate(table(document["results"])):
+            if number:
+                print()
+            show_table(header, rows)

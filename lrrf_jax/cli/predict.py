@@ -27,7 +27,8 @@ def predict(
         list[str],
         typer.Argument(
             metavar="INPUT",
-            help="Tables to rank: files, directories of tables, globs, builtin:NAME, kebi:NAME; "
+            help="Tables to rank: files, directories of tables, globs, builtin:NAME, kebi:NAME, "
+            "aslib:FOLDER; "
             "- is standard input.",
         ),
     ],
@@ -218,7 +219,7 @@ def _look_at(source: str, header: dict[str, Any], output: str, **options: Any) -
         n_features = len(names)
     elif names is not None or type(n_features) is not int:
         return  # no model: loading it says so
-    if not source.startswith((_learners.BUILTIN, _learners.KEBI)) and not is_pipe(source):
+    if not source.startswith(_learners.NAMED) and not is_pipe(source):
         require_file_for_file(source, output, names, n_features, **options)
 
 
@@ -231,7 +232,7 @@ def _input(ranker: Any, source: str) -> Any:
     from lrrf_jax.cli import _learners
     from lrrf_jax.io.inputs import MemoryInput
 
-    if not source.startswith((_learners.BUILTIN, _learners.KEBI)):
+    if not source.startswith(_learners.NAMED):
         return source
     names = getattr(ranker, "feature_names_in_", None)
     names = None if names is None else [str(name) for name in names]

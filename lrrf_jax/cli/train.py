@@ -19,7 +19,8 @@ def train(
         str,
         typer.Argument(
             metavar="DATA",
-            help="Table with rankings: a file, - for standard input, builtin:NAME or kebi:NAME.",
+            help="Table with rankings: a file, - for standard input, builtin:NAME, kebi:NAME, or "
+            "aslib:FOLDER, a scenario of algorithm selection.",
         ),
     ],
     model: Annotated[str, typer.Option(metavar="PATH", help="Where to write the model.")],
@@ -32,6 +33,10 @@ def train(
     missing_values: _options.MissingValues = None,
     label_names: _options.LabelNames = None,
     input_format: _options.InputFormat = None,
+    scores: _options.Scores = None,
+    lower_is_better: _options.LowerIsBetter = False,
+    fold_column: _options.FoldColumn = None,
+    group_column: _options.GroupColumn = None,
     learner: Annotated[str, typer.Option(metavar="NAME", help="The algorithm.")] = "lr-rf",
     set_: _options.Settings = None,
     seed: _options.Seed = 0,
@@ -51,6 +56,7 @@ def train(
     Examples:
       lrrf train builtin:iris --model iris.lrrf
       lrrf train table.csv --labels 'L*' --model table.lrrf --set n_estimators=200
+      lrrf train runtimes.csv --scores 'sec*' --lower-is-better --exclude id --model runtimes.lrrf
       lrrf train votes.csv --features 'A*' --ranking order --model votes.lrrf
       lrrf train large.parquet --model large.lrrf --checkpoint large.trees
 
@@ -86,6 +92,10 @@ def train(
         missing_values,
         label_names or None,  # an empty list, where the option is not given
         input_format,
+        scores,
+        lower_is_better,
+        fold_column,
+        group_column,
     )
     table = _learners.read_data(data, reading)
     read = time.perf_counter() - started
@@ -96,7 +106,8 @@ def train(
     started = time.perf_counter()
     try:
         columns = {"feature_names": table.feature_names, "labels": table.labels}
-        ranker.fit(table.X, table.y, table.sample_weight, **columns, **options)
+        target = {"y": table.y} if table.scores is None else {"scores": table.scores}
+        ranker.fit(table.X, sample_weight=table.sample_weight, **target, **columns, **options)
     except InputError as error:
         # What the learner says of a parameter begins with its name, and is not about the data.
         about_parameter = str(error).split(maxsplit=1)[0] in {*params, *options}
@@ -125,6 +136,7 @@ def train(
                 "labels": list(table.labels),
                 "ignored": list(table.ignored),
                 "weighted": table.sample_weight is not None,
+                "scores": table.scores is not None,
                 "learner": name,
                 "params": ranker.get_params(),
                 "seconds": seconds,
@@ -152,9 +164,21 @@ def _tell_columns(table: Any) -> None:
     _runtime.say(f"labels ({len(table.labels)}): {_shortened(table.labels)}")
     if table.ignored:
         _runtime.say(f"ignored ({len(table.ignored)}): {_shortened(table.ignored)}")
+    for what, column in (("folds", table.folds), ("groups", table.groups)):
+        if column is not None:
+            _runtime.say(f"{what}: {len(set(column.tolist()))}, which training does not use")
+    if table.scores is not None:
+        _runtime.say(f"labels have scores; {_share_of_ties(table.y)} of the rows tie some")
     if table.sample_weight is not None:
         total = f"{table.sample_weight.sum():g}"
         _runtime.say(f"weights: of the file, {total} in all")
+
+
+def _share_of_ties(y: Any) -> str:
+    import numpy as np
+
+    ordered = np.sort(y, axis=1)
+    return f"{(ordered[:, 1:] == ordered[:, :-1]).any(axis=1).mean():.0%}"
 
 
 def _shortened(names: Sequence[str]) -> str:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from lrrf_jax._lazy import lazily
 
 if TYPE_CHECKING:
+    from lrrf_jax.datasets.aslib import read_aslib
     from lrrf_jax.datasets.builtin import builtin_names, load
     from lrrf_jax.datasets.container import LabelRankingData
     from lrrf_jax.datasets.kebi import fetch_kebi, kebi_names
@@ -22,6 +23,7 @@ __all__ = [
     "kebi_names",
     "load",
     "read",
+    "read_aslib",
 ]
 
 # The readers import pyarrow, which the sets that are built in do without.
@@ -35,5 +37,6 @@ _HOMES = {
     "kebi_names": "kebi",
     "load": "builtin",
     "read": "readers",
+    "read_aslib": "aslib",
 }
 __getattr__, __dir__ = lazily(__name__, _HOMES)

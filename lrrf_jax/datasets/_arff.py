@@ -1,12 +1,15 @@
-"""Lines of an ARFF file -> cells: quotes, comments, weights, sparse rows. Knows no rankings."""
+"""An ARFF file -> attributes and cells: quotes, comments, weights, sparse rows. No rankings."""
 
 import math
 import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from lrrf_jax._tabular import Rows
+import pyarrow as pa
+
+from lrrf_jax._tabular import Rows, no_rows, unique_names
 from lrrf_jax._validation import InputError
+from lrrf_jax.datasets._lines import text_lines
 
 _QUOTED = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
 # A cell with whatever quotes are in it; a comment begins where % is outside of them.
@@ -15,6 +18,48 @@ _TOKEN = re.compile(rf"({_QUOTED})|(%.*)")
 _WEIGHT = re.compile(r"[,\s]\s*\{\s*([^{},]*?)\s*\}\s*$")
 _SPECIAL = re.compile(r"""['"%{}\\]""")
 _ESCAPED = re.compile(r"\\(.)")
+_ATTRIBUTE = re.compile(
+    r"""@attribute\s+('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^\s{]+)(?:\s+|(?={))(.+)""",
+    re.IGNORECASE,
+)
+# Older files give the range of a number behind its type: REAL [0, 10].
+_NUMERIC = re.compile(r"(numeric|real|integer)(\s*\[[^\]]*\])?", re.IGNORECASE)
+_NOMINAL = re.compile(r"\{(.*)\}")
+
+
+class Attribute(NamedTuple):
+    """A column of the file, as its header declares it."""
+
+    line: int
+    name: str
+    kind: str
+
+    @property
+    def categories(self) -> list[str] | None:
+        """Return the values of a nominal attribute, None for one of another kind."""
+        nominal = _NOMINAL.fullmatch(self.kind)
+        return None if nominal is None else split_cells(nominal[1])
+
+    @property
+    def is_numeric(self) -> bool:
+        """Tell whether cells are numbers, those of a nominal attribute too."""
+        if _NUMERIC.fullmatch(self.kind):
+            return True
+        return self.categories is not None and all(map(_is_number, self.categories))
+
+
+class ArffFile(NamedTuple):
+    """The header of a file, and its lines."""
+
+    path: str
+    attributes: list[Attribute]
+    lines: list[str]
+    start: int  # how many lines come before the data
+
+    @property
+    def names(self) -> list[str]:
+        """Return the names of the attributes, all different."""
+        return unique_names(self.path, [attribute.name for attribute in self.attributes])
 
 
 class ArffRow(NamedTuple):
@@ -64,6 +109,59 @@ def split_cells(text: str) -> list[str]:
         if text[at] != ",":
             raise ValueError(f"a quote or brace that is not closed at {text[at : at + 20]!r}")
         at += 1
+
+
+def open_arff(path: str) -> ArffFile:
+    """Read the header of an ARFF file, and keep the lines of data.
+
+    Raises
+    ------
+    InputError
+        Where there is no header, no data, or an attribute has no name or type.
+    """
+    lines = text_lines(path)
+    starts = [i for i, line in enumerate(lines) if _is_data(line)]
+    if not starts:
+        raise InputError(f"{path}: there is no line @data. Write it between header and rows.")
+    attributes = []
+    for number, line in enumerate(lines[: starts[0]], 1):
+        if not line.strip().casefold().startswith("@attribute"):
+            continue
+        parts = _ATTRIBUTE.fullmatch(without_comment(line))
+        if parts is None:
+            raise InputError(f"{path}: line {number} lacks a name or a type: {line.strip()!r}.")
+        attributes.append(Attribute(number, unquoted(parts[1]), parts[2].strip()))
+    if not attributes:
+        raise InputError(f"{path}: there is no @attribute line before @data.")
+    return ArffFile(path, attributes, lines, starts[0] + 1)
+
+
+def arff_table(file: ArffFile) -> tuple[pa.Table, list[float], Rows]:
+    """Return the cells as a table of text, the weights of its rows, and where these lie."""
+    kept = [
+        i
+        for i in range(file.start, len(file.lines))
+        if file.lines[i].strip() and not file.lines[i].lstrip().startswith("%")
+    ]
+    if not kept:
+        raise no_rows(file.path)
+    rows = Rows(file.path, lambda row: kept[row] + 1)
+    found = arff_rows([file.lines[i] for i in kept], len(file.attributes), rows)
+    columns = zip(*(row.cells for row in found), strict=True)
+    table = pa.table([pa.array(column, pa.string()) for column in columns], file.names)
+    return table, [row.weight for row in found], rows
+
+
+def _is_data(line: str) -> bool:
+    return line.lstrip()[:5].casefold() == "@data" and without_comment(line).casefold() == "@data"
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
 
 
 def arff_rows(lines: Sequence[str], n_attributes: int, rows: Rows) -> list[ArffRow]:

@@ -16,10 +16,12 @@ from lrrf_jax._tabular import (
 )
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError
+from lrrf_jax.datasets._apart import whole_folds
 from lrrf_jax.datasets._rankings import rankings_from_cells
-from lrrf_jax.datasets._reading import Reading
+from lrrf_jax.datasets._reading import Reading, require_scores_where_lower_is_better
 from lrrf_jax.datasets.container import LabelRankingData
 
+_MORE = ("feature_names", "labels", "folds", "groups")
 _RANGE = re.compile(r"(-?\d*):(-?\d*)")
 _END = re.compile(r"(first|last):(\d+)")
 
@@ -30,7 +32,7 @@ def read_npy(path: str, name: str, how: Reading) -> LabelRankingData:
     ``labels`` and ``features`` are column ranges: ``"last:4"``, ``"first:2"``, or a slice of
     columns counted from 0, such as ``"-4:"``. The features are all other columns by default.
     """
-    features, labels = how.features, how.labels
+    features, (argument, labels) = how.features, how.label_columns
     with reading(path):
         table = np.lib.format.open_memmap(path, mode="r")
     _require_numbers(path, table, "the array")
@@ -39,7 +41,7 @@ def read_npy(path: str, name: str, how: Reading) -> LabelRankingData:
             f"{path}: an npy file has no column names. Say which of its {table.shape[1]} columns "
             'are labels, for example labels="last:4" or labels="-4:" (--labels last:4).'
         )
-    in_labels = column_range(path, labels, table.shape[1], "labels")
+    in_labels = column_range(path, labels, table.shape[1], argument)
     in_features = [j for j in range(table.shape[1]) if j not in set(in_labels)]
     if features is not None:
         in_features = column_range(path, features, table.shape[1], "features")
@@ -47,24 +49,42 @@ def read_npy(path: str, name: str, how: Reading) -> LabelRankingData:
         if both:
             raise InputError(
                 f"{path}: column {both[0]} is asked for as a feature and as a label "
-                f"({len(both)} columns are). Narrow features= or labels=."
+                f"({len(both)} columns are). Narrow features= or {argument}=."
             )
     arrays = {"X": table[:, in_features], "y": table[:, in_labels]}
     return _from_arrays(path, arrays, name, how)
 
 
 def read_npz(path: str, name: str, how: Reading) -> LabelRankingData:
-    """Read ``X`` and ``y``, and ``feature_names`` and ``labels`` if there; see `read`."""
+    """Read ``X`` and ``y`` or ``scores``, and what else there is of `_MORE`; see `read`."""
     with reading(path), open_npz(path) as archive:
-        lacking = [key for key in ("X", "y") if key not in archive]
+        target = "scores" if "scores" in archive else "y"
+        if target == "scores":
+            how = _of_scores(path, archive, how)
+        lacking = [key for key in ("X", target) if key not in archive]
         if lacking:
             raise InputError(
                 f"{path}: there is no array {lacking[0]!r}; the file holds "
                 f"{', '.join(archive) or 'none'}. Save it with np.savez(path, X=..., y=...)."
             )
-        keys = ("X", "y", "feature_names", "labels")
-        arrays = {key: archive[key] for key in keys if key in archive}
+        arrays = {key: archive[key] for key in ("X", *_MORE) if key in archive}
+        arrays["y"] = archive[target]
     return _from_arrays(path, arrays, name, how)
+
+
+def _of_scores(path: str, archive: Mapping[str, NDArray], how: Reading) -> Reading:
+    """Read by the convention that the name of the array says."""
+    if "y" in archive:
+        raise InputError(
+            f"{path}: both arrays 'y' and 'scores' may hold the labels. Save one of them: rankings "
+            "follow from scores."
+        )
+    if how.convention == "orderings" or how.close_gaps:
+        raise InputError(
+            f"{path}: convention= and close_gaps= are for an array 'y'; the file holds 'scores'. "
+            "Leave them out."
+        )
+    return how._replace(convention="scores")
 
 
 def column_range(path: str, spec: str | Sequence[str], n_columns: int, argument: str) -> list[int]:
@@ -106,6 +126,7 @@ def _require_numbers(path: str, array: NDArray, what: str) -> None:
 def _from_arrays(
     path: str, arrays: Mapping[str, NDArray], name: str, how: Reading
 ) -> LabelRankingData:
+    require_scores_where_lower_is_better(path, how)
     raw, ranked = arrays["X"], arrays["y"]
     _require_numbers(path, raw, "array 'X'")
     _require_numbers(path, ranked, "array 'y'")
@@ -132,14 +153,32 @@ def _from_arrays(
         values = without_missing(raw[:, j].astype(np.float64), how.missing)
         X[:, column] = finite_features(values, features[j], rows)
     cells = without_missing(ranked.astype(np.float64), how.missing)
+    found = rankings_from_cells(cells, labels, rows, how)
     return LabelRankingData(
         X,
-        rankings_from_cells(cells, labels, rows, how),
+        found.y,
         tuple(features[j] for j in kept),
         labels,
         name,
         ignored=tuple(feature for feature in features if feature in left_out),
+        scores=found.scores,
+        **_apart(path, arrays, len(X)),
     )
+
+
+def _apart(path: str, arrays: Mapping[str, NDArray], n_samples: int) -> dict[str, NDArray]:
+    """Check the folds and groups of an npz file, where they are there."""
+    found = {key: arrays[key] for key in ("folds", "groups") if key in arrays}
+    for key, array in found.items():
+        kinds = "iuf" if key == "folds" else "biufUS"
+        if array.shape != (n_samples,) or array.dtype.kind not in kinds:
+            raise InputError(
+                f"{path}: array {key!r} must hold a {key[:-1]} a row, shape ({n_samples},); it has "
+                f"shape {array.shape} and type {array.dtype}."
+            )
+    if "folds" in found:
+        found["folds"] = whole_folds(found["folds"], "array 'folds'", Rows(path))
+    return found
 
 
 def _names(

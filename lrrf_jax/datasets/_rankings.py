@@ -1,6 +1,7 @@
 """Cells of a file -> checked positions, with messages that name the row of the file."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -15,8 +16,17 @@ from lrrf_jax.datasets._orderings import (
     rankings_from_indices,
     rankings_from_ordering_columns,
 )
+from lrrf_jax.datasets._positions import require_positions
 from lrrf_jax.datasets._reading import Reading
 from lrrf_jax.rankings import densify, rankings_from_scores, rankings_from_strings
+
+
+class Ranked(NamedTuple):
+    """What label columns say."""
+
+    y: NDArray  # float32 (n_samples, n_labels), positions, NaN where a label is missing
+    labels: tuple[str, ...]
+    scores: NDArray | None = None  # float64 (n_samples, n_labels), where the cells are scores
 
 
 def rankings_from_table(
@@ -24,95 +34,45 @@ def rankings_from_table(
     names: Sequence[str],
     rows: Rows,
     how: Reading,
-) -> tuple[NDArray, tuple[str, ...]]:
+) -> Ranked:
     """Read the label columns ``names`` of a table.
 
-    Returns
-    -------
-    y : ndarray, float32 (n_samples, n_labels)
-        Positions, NaN where a label is missing.
-    labels : tuple of str
-        The columns, or the names in the cells where ``convention="orderings"`` meets names.
+    The labels are the columns, or the names in the cells where ``convention="orderings"`` meets
+    names.
     """
     if how.convention == "orderings":
-        return rankings_from_ordering_columns(table, names, rows, how)
+        return Ranked(*rankings_from_ordering_columns(table, names, rows, how))
     if how.label_names is not None:
         raise InputError(
             f"{rows.path}: label_names= (--label-names) is for rankings that name their labels; "
             "label columns are called like theirs. Leave it out, or rename the columns."
         )
     cells = column_numbers(table, names, rows, how.missing)
-    return rankings_from_cells(cells, names, rows, how), tuple(names)
+    return rankings_from_cells(cells, tuple(names), rows, how)
 
 
 def rankings_from_cells(
     cells: NDArray,  # float (n_samples, n_labels)
-    names: Sequence[str],
+    names: tuple[str, ...],
     rows: Rows,
     how: Reading,
-) -> NDArray:  # float32 (n_samples, n_labels)
+) -> Ranked:
     """Read numbers by the convention; the cost is one sort a row."""
     if how.convention == "orderings":
-        return rankings_from_indices(cells, len(names), rows)
+        return Ranked(rankings_from_indices(cells, len(names), rows), names)
     empty = np.isnan(cells).all(axis=0)
     if empty.any():
         raise InputError(
             f"{rows.path}: label column {names[int(np.argmax(empty))]!r} is missing in every row "
-            f"({int(empty.sum())} of {len(names)} label columns are). Leave it out of labels=."
+            f"({int(empty.sum())} of {len(names)} label columns are). Leave it out of "
+            f"{how.label_columns[0]}=."
         )
     if how.convention == "scores":
-        return rankings_from_scores(cells).astype(np.float32)
-    _check_positions(cells, names, rows, how.close_gaps)
-    return (densify(cells) if how.close_gaps else cells).astype(np.float32)
-
-
-def _check_positions(cells: NDArray, names: Sequence[str], rows: Rows, close_gaps: bool) -> None:
-    places = np.sort(cells, axis=1)  # NaN goes to the end
-    known = ~np.isnan(places)
-    with np.errstate(invalid="ignore"):
-        odd = (known & ((places < 1) | (places != np.floor(places)) | np.isinf(places))).any(axis=1)
-    tied = (places[:, 1:] == places[:, :-1]).any(axis=1)
-    gaps = (known & (places != np.arange(1, cells.shape[1] + 1))).any(axis=1)
-    bad = (odd | tied) if close_gaps else (odd | tied | gaps)
-    if not bad.any():
-        return
-    row = int(np.argmax(bad))
-    why, remedy = _position_fault(places[row][known[row]])
-    shown = ", ".join("NaN" if np.isnan(cell) else f"{cell:g}" for cell in cells[row])
-    raise InputError(
-        f"{rows.path}: columns {names[0]}..{names[-1]} must hold the positions 1..m' of the m' "
-        f"ranked labels, once each, 1 = best; {rows.at(row)} is [{shown}]: {why} "
-        f"({int(bad.sum())} of {len(bad)} rows fail). {remedy}"
-    )
-
-
-def _position_fault(
-    places: NDArray,  # float, sorted, no NaN
-) -> tuple[str, str]:
-    """Say what is wrong with the positions of one row, and the way out."""
-    if np.isinf(places).any():
-        return "a position is infinite", (
-            "Leave the cell empty where a label is missing; where missing labels come last, "
-            'train with missing="last".'
-        )
-    if (places != np.floor(places)).any():
-        return "a position is no whole number", 'Read scores with convention="scores".'
-    if places[0] < 0:
-        return "a position is negative", "Leave the cell empty where a label is missing."
-    if places[0] == 0:
-        return "the positions start at 0", (
-            "Add 1 to every position, or leave the cell empty where 0 stands for a missing label."
-        )
-    repeated = places[1:][places[1:] == places[:-1]]
-    if repeated.size:
-        return f"position {repeated[0]:g} is repeated", (
-            'A ranking has no ties. Read scores with convention="scores", lists of labels, best '
-            'first, with convention="orderings".'
-        )
-    return "positions are skipped", (
-        "If a label column was forgotten, name it in labels= (--labels); or else close the gaps "
-        "with close_gaps=True (--close-gaps)."
-    )
+        cells = cells.astype(np.float64)
+        scores = 0 - cells if how.lower_is_better else cells
+        return Ranked(rankings_from_scores(scores).astype(np.float32), names, scores)
+    require_positions(cells, names, rows, how.close_gaps)
+    return Ranked(densify(cells).astype(np.float32), names)
 
 
 def rankings_from_text(
@@ -192,6 +152,7 @@ def _text_fault(
         )
     return InputError(
         f"{rows.path}: column {name!r} must hold label names{known}, best first, each once at "
-        f"most, joined by '>'; {rows.at(row)} holds {texts[codes[row]]!r} ({int(fails.sum())} of "
-        f"{len(fails)} rows fail). Leave missing labels out, and break ties.{sign}"
+        f"most, joined by '>', or by '=' where they tie; {rows.at(row)} holds "
+        f"{texts[codes[row]]!r} ({int(fails.sum())} of {len(fails)} rows fail). Leave missing "
+        f"labels out.{sign}"
     )

@@ -20,17 +20,43 @@ class Reading(NamedTuple):
     missing: tuple[str, ...] = MISSING
     close_gaps: bool = False
     label_names: tuple[str, ...] | None = None
+    scores: str | Sequence[str] | None = None
+    lower_is_better: bool = False
+    fold_column: str | None = None
+    group_column: str | None = None
+
+    @property
+    def label_columns(self) -> tuple[str, str | Sequence[str] | None]:
+        """Return the argument that names the label columns, and what it says."""
+        return ("labels", self.labels) if self.scores is None else ("scores", self.scores)
+
+    @property
+    def apart(self) -> dict[str, str]:
+        """Return the columns that are neither features nor labels, by the argument for them."""
+        named = {"fold_column": self.fold_column, "group_column": self.group_column}
+        return {argument: name for argument, name in named.items() if name is not None}
 
 
 def as_reading(
     missing: str | Sequence[str],
     label_names: str | Sequence[str] | None,
     convention: str,
+    scores: str | Sequence[str] | None = None,
+    lower_is_better: bool = False,
     **others: object,
 ) -> Reading:
-    """Check what does not depend on the file."""
+    """Check what does not depend on the file; ``scores`` says their convention too."""
     if convention not in CONVENTIONS:
         raise InputError(f"convention must be one of {CONVENTIONS}; it is {convention!r}.")
+    if scores is not None:
+        also = [name for name in ("labels", "ranking") if others.get(name) is not None]
+        also += ["convention"] if convention == "orderings" else []
+        if also:
+            raise InputError(
+                f"give scores= or {also[0]}=, not both: scores= names the label columns, which "
+                "hold scores."
+            )
+        convention = "scores"
     names = None
     if label_names is not None:
         names = tuple(map(str, as_patterns(label_names)))
@@ -44,12 +70,27 @@ def as_reading(
         missing=as_missing(missing),
         label_names=names,
         convention=convention,
+        scores=scores,
+        lower_is_better=lower_is_better,
         **others,  # type: ignore[arg-type]
     )
 
 
+def require_scores_where_lower_is_better(path: str, how: Reading) -> None:
+    """Raise InputError where ``lower_is_better`` is said of what holds no scores."""
+    if how.lower_is_better and how.convention != "scores":
+        raise InputError(
+            f"{path}: lower_is_better=True (--lower-is-better) is for scores, and no column is "
+            "said to hold them. Name the columns with scores= (--scores)."
+        )
+
+
 def require_only(path: str, how: Reading, *allowed: str) -> None:
     """Raise InputError for an argument that the format of the file has no use for."""
+    if "labels" in allowed:
+        allowed = (*allowed, "scores")
+    if "convention" in allowed:
+        allowed = (*allowed, "lower_is_better")
     for argument, default in Reading()._asdict().items():
         if argument not in allowed and getattr(how, argument) != default:
             raise InputError(

@@ -44,6 +44,7 @@ def warn_of_suspects(
     def values(name: str) -> NDArray:  # float32 would not tell large whole numbers apart
         return numbers(table[name], name, rows, how.missing)
 
+    argument, _ = how.label_columns
     named = _called_like_labels(chosen, label_names)
     n_places = len(label_names) + (len(named) if chosen.labels else 0)
     suspects = [
@@ -63,8 +64,9 @@ def warn_of_suspects(
     if suspects:
         _warn(
             f"{rows.path}: {_listed(suspects)} read as a feature, and looks like a label that was "
-            "left out. Name it in labels= (--labels) if it is one, or leave it out with exclude= "
-            "(--exclude). If it is a feature, name the features with features= (--features)."
+            f"left out. Name it in {argument}= (--{argument}) if it is one, or leave it out with "
+            "exclude= (--exclude). If it is a feature, name the features with features= "
+            "(--features)."
         )
     counting = (np.diff(X[:_PEEK], axis=0) == 1).all(axis=0)
     ids = [
@@ -109,7 +111,8 @@ def _called_like_labels(chosen: Columns, label_names: Sequence[str]) -> list[str
 
 def _are_positions(values: NDArray, most: int) -> bool:
     known = values[~np.isnan(values)]
-    return bool(((known >= 1) & (known <= most) & (known == np.floor(known))).all())
+    halves = 2 * known == np.floor(2 * known)  # where two labels tie
+    return bool(((known >= 1) & (known <= most) & halves).all())
 
 
 def _places_left_out(cells: NDArray) -> NDArray | None:

@@ -19,8 +19,9 @@ from lrrf_jax._tabular import (
 )
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError
-from lrrf_jax.datasets._rankings import rankings_from_table, rankings_from_text
-from lrrf_jax.datasets._reading import Reading
+from lrrf_jax.datasets._apart import apart_columns
+from lrrf_jax.datasets._rankings import Ranked, rankings_from_table, rankings_from_text
+from lrrf_jax.datasets._reading import Reading, require_scores_where_lower_is_better
 from lrrf_jax.datasets._suspects import warn_of_suspects
 from lrrf_jax.datasets.columns import Columns, choose_columns
 from lrrf_jax.datasets.container import LabelRankingData
@@ -28,36 +29,54 @@ from lrrf_jax.datasets.container import LabelRankingData
 
 def read_table(path: str, name: str, how: Reading) -> LabelRankingData:
     """Read a table with named columns; see `read`."""
+    require_scores_where_lower_is_better(path, how)
     names, chosen, table, rows = _read_columns(path, how)
     if table.num_rows == 0:
         raise no_rows(path)
     if chosen.ranking is None:
-        y, label_names = rankings_from_table(table, chosen.labels, rows, how)
+        ranked = rankings_from_table(table, chosen.labels, rows, how)
     else:
         if how.convention != "positions" or how.close_gaps:
             raise InputError(
                 f"{path}: convention= and close_gaps= are for label columns; column "
                 f"{chosen.ranking!r} holds rankings as text. Leave them out."
             )
-        y, label_names = rankings_from_text(
-            table[chosen.ranking], chosen.ranking, rows, how.missing, how.label_names
+        ranked = Ranked(
+            *rankings_from_text(
+                table[chosen.ranking], chosen.ranking, rows, how.missing, how.label_names
+            )
         )
+    label_names = ranked.labels
     if len(label_names) < 2:
         raise InputError(f"{path}: a ranking needs at least two labels; found {label_names}.")
     kept = chosen.features
     if chosen.ranking is not None and how.features is None:
         kept = _without_positions(path, names, chosen, label_names)
     X = feature_matrix(table, kept, rows, how.missing)
-    read = {*kept, *chosen.labels, chosen.ranking}
+    read = {*kept, *chosen.labels, *chosen.apart, chosen.ranking}
     ignored = tuple(name for name in names if name not in read)
     if how.features is None:
         warn_of_suspects(table, X, chosen._replace(features=kept), label_names, rows, how)
-    return LabelRankingData(X, y, kept, label_names, name, ignored=ignored)
+    return LabelRankingData(
+        X,
+        ranked.y,
+        kept,
+        label_names,
+        name,
+        ignored=ignored,
+        scores=ranked.scores,
+        **apart_columns(table, rows, how),
+    )
 
 
 def _read_columns(path: str, how: Reading) -> tuple[list[str], Columns, pa.Table, Rows]:
     """Return the names of all columns, which of them are read, and these."""
-    wanted = {name: getattr(how, name) for name in ("features", "labels", "ranking", "exclude")}
+    labels_are, labels = how.label_columns
+    wanted = {
+        **{name: getattr(how, name) for name in ("features", "ranking", "exclude", "apart")},
+        "labels": labels,
+        "labels_are": labels_are,
+    }
     if suffix_of(path) in DELIMITERS:
         delimiter = DELIMITERS[suffix_of(path)]
         names = csv_header(path, delimiter)

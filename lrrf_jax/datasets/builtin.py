@@ -1,4 +1,4 @@
-"""Data sets that are rebuilt without a network, from what scikit-learn ships."""
+"""Data sets that are made without a network, from what scikit-learn ships or from nothing."""
 
 from collections.abc import Callable
 
@@ -7,6 +7,7 @@ import numpy as np
 from lrrf_jax._validation import InputError
 from lrrf_jax.datasets.container import LabelRankingData
 from lrrf_jax.datasets.recipes import from_classification, from_regression
+from lrrf_jax.datasets.synthetic import algorithms, reactions
 
 
 def builtin_names() -> tuple[str, ...]:
@@ -15,7 +16,7 @@ def builtin_names() -> tuple[str, ...]:
     Examples
     --------
     >>> builtin_names()
-    ('iris', 'wine', 'digits', 'breast-cancer', 'diabetes', 'friedman')
+    ('iris', 'wine', 'digits', 'breast-cancer', 'diabetes', 'friedman', 'algorithms', 'reactions')
     """
     return tuple(_BUILTIN)
 
@@ -35,10 +36,19 @@ def load(name: str) -> LabelRankingData:
     friedman       2000    10        5       recipe B: ten uniform features; the four terms of the
                                              first Friedman function and their sum are ranked,
                                              each with normal noise of a tenth of its deviation
+    algorithms     500     12        5       invented: runtimes of five solvers, which time out
+                                             after 3,600 seconds; ``scores`` are minus the seconds,
+                                             -36,000 for a timeout (PAR10), and 46 % of the rows
+                                             have ties; ``folds`` has ten folds
+    reactions      33      256       23      invented: the yields of reactions in percent, 30 % of
+                                             them 0, are the ``scores`` of reaction conditions;
+                                             features are the bits of a fingerprint of the
+                                             substrate, ``groups`` its family
     =============  ======  ========  ======  ======================================================
 
     Recipes: `from_classification` (A), `from_regression` (B). The sets are made anew at every
-    call, in at most a tenth of a second or so, and are the same each time.
+    call, in at most a tenth of a second or so, and are the same each time. The last two are no
+    measurements, and say nothing of any solver or reaction.
 
     Parameters
     ----------
@@ -48,7 +58,8 @@ def load(name: str) -> LabelRankingData:
     Returns
     -------
     LabelRankingData
-        Complete rankings as arrays; fit with ``labels=data.labels`` to have them called by name.
+        Complete rankings as arrays, with ties where there are scores; fit with
+        ``labels=data.labels`` to have them called by name.
 
     Raises
     ------
@@ -114,4 +125,6 @@ _BUILTIN: dict[str, Callable[[], LabelRankingData]] = {
     "breast-cancer": lambda: _from_sklearn("breast-cancer", "load_breast_cancer"),
     "diabetes": _diabetes,
     "friedman": _friedman,
+    "algorithms": algorithms,
+    "reactions": reactions,
 }

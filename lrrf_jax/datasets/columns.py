@@ -1,7 +1,7 @@
 """Which columns of a table are features, and which hold the ranking. Nothing is guessed."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from lrrf_jax._tabular import as_patterns, match_columns, resembling
@@ -19,11 +19,13 @@ class Columns(NamedTuple):
     features: tuple[str, ...]
     labels: tuple[str, ...]  # empty where ``ranking`` is set
     ranking: str | None  # the text column
+    apart: tuple[str, ...] = ()  # of the fold and the group of a row
 
     @property
     def all(self) -> list[str]:
         """Every column to read."""
-        return [*self.features, *self.labels, *([self.ranking] if self.ranking else [])]
+        ranking = [self.ranking] if self.ranking else []
+        return [*self.features, *self.labels, *ranking, *self.apart]
 
 
 def choose_columns(
@@ -34,6 +36,8 @@ def choose_columns(
     labels: str | Sequence[str] | None,
     ranking: str | None,
     exclude: str | Sequence[str] = (),
+    apart: Mapping[str, str] | None = None,
+    labels_are: str = "labels",
 ) -> Columns:
     """Split the columns of a table into features and labels.
 
@@ -51,6 +55,10 @@ def choose_columns(
         used by default where there is no ``L<digits>`` column.
     exclude : str or sequence of str
         Columns that are neither, whatever else matches them: names or globs.
+    apart : mapping, optional
+        Columns that are neither, and read: by the argument that names them.
+    labels_are : str
+        The argument that names the labels, for the messages.
 
     Raises
     ------
@@ -62,16 +70,18 @@ def choose_columns(
     Examples
     --------
     >>> choose_columns("t.csv", ["A1", "A2", "L1", "L2"], features=None, labels=None, ranking=None)
-    Columns(features=('A1', 'A2'), labels=('L1', 'L2'), ranking=None)
+    Columns(features=('A1', 'A2'), labels=('L1', 'L2'), ranking=None, apart=())
     """
     if ranking is not None and labels is not None:
-        raise InputError(f"{path}: give labels= or ranking=, not both.")
+        raise InputError(f"{path}: give {labels_are}= or ranking=, not both.")
+    apart = apart or {}
+    _require_apart(path, names, apart, features=features, labels=labels, ranking=ranking)
     left_out = set(match_columns(path, names, exclude, "exclude")) if exclude else set()
     _require_not_left_out(path, left_out, features=features, labels=labels, ranking=ranking)
-    names = [name for name in names if name not in left_out]
+    names = [name for name in names if name not in left_out and name not in apart.values()]
     chosen: list[str] = []
     if labels is not None:
-        chosen = match_columns(path, names, labels, "labels")
+        chosen = match_columns(path, names, labels, labels_are)
     elif ranking is not None:
         if ranking not in names:
             raise InputError(
@@ -82,10 +92,35 @@ def choose_columns(
     if ranking is None and len(chosen) < 2:
         raise InputError(
             f"{path}: a ranking needs at least two labels; the only label column is {chosen}. "
-            "Name the label columns with labels= (--labels)."
+            f"Name the label columns with {labels_are}= (--{labels_are})."
         )
     targets = {*chosen, *([ranking] if ranking is not None else [])}
-    return Columns(tuple(_features(path, names, features, targets)), tuple(chosen), ranking)
+    return Columns(
+        tuple(_features(path, names, features, targets)),
+        tuple(chosen),
+        ranking,
+        tuple(dict.fromkeys(apart.values())),
+    )
+
+
+def _require_apart(
+    path: str,
+    names: Sequence[str],
+    apart: Mapping[str, str],
+    **arguments: str | Sequence[str] | None,
+) -> None:
+    for argument, name in apart.items():
+        if name not in names:
+            raise InputError(
+                f"{path}: {argument} asks for {name!r}, which no column is called. "
+                f"{resembling(name, names)}"
+            )
+        for other, patterns in arguments.items():
+            if name in as_patterns(patterns or ()):
+                raise InputError(
+                    f"{path}: column {name!r} is asked for in {other}= and in {argument}=. Leave "
+                    "it out of one of them."
+                )
 
 
 def _require_not_left_out(

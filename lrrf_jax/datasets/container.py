@@ -19,6 +19,7 @@ class LabelRankingData(NamedTuple):
         Features; NaN is a missing value.
     y : ndarray, float32 (n_samples, n_labels)
         ``y[i, j]`` is the position of label j in ranking i, 1 = best; NaN is a missing label.
+        Labels that tie have the mean of the places that they cover.
     feature_names : tuple of str
     labels : tuple of str
     name : str
@@ -27,6 +28,14 @@ class LabelRankingData(NamedTuple):
         instances. Pass it to ``fit``. None: all rows weigh the same.
     ignored : tuple of str
         Columns of the file that are neither features nor labels.
+    scores : ndarray, float64 (n_samples, n_labels), or None
+        Where the data are scores of the labels, larger is better, NaN is unknown: ``y`` is then
+        ``rankings_from_scores(scores)``. Pass them to ``fit(X, scores=data.scores)``.
+    groups : ndarray (n_samples,), or None
+        Which rows belong together, such as those of one substrate: rows of one group are not to be
+        parted by cross-validation.
+    folds : ndarray, int64 (n_samples,), or None
+        The fold in which a row is tested, where the data say it.
     """
 
     X: NDArray
@@ -36,6 +45,9 @@ class LabelRankingData(NamedTuple):
     name: str
     sample_weight: NDArray | None = None
     ignored: tuple[str, ...] = ()
+    scores: NDArray | None = None
+    groups: NDArray | None = None
+    folds: NDArray | None = None
 
     def as_frames(self) -> tuple[Any, Any]:
         """Return ``X`` and ``y`` as pandas data frames, with the names of their columns.

@@ -1,7 +1,6 @@
 """PrefLib files of orders (.soc, .soi, .toc, .toi), with headers from before and after 2022."""
 
 import re
-import warnings
 
 import numpy as np
 
@@ -10,6 +9,7 @@ from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError
 from lrrf_jax.datasets._lines import text_lines
 from lrrf_jax.datasets.container import LabelRankingData
+from lrrf_jax.rankings.ties import mean_places
 
 _METADATA = re.compile(r"#\s*([^:]+?)\s*:\s*(.*)")
 _NAME = re.compile(r"ALTERNATIVE NAME (\d+)", re.IGNORECASE)
@@ -22,20 +22,13 @@ def read_preflib(path: str, *, name: str) -> LabelRankingData:
     Every distinct order is one row, and its count the weight of that row. There are no features:
     ``X`` has shape (n_orders, 0). Alternatives that a vote does not name are missing (NaN); the
     file does not say whether they are unknown or last, so say ``missing="last"`` to a learner
-    where they are last. Alternatives that tie at the end of an order are missing too: they come
-    after all others in unknown order, which is what ``missing="last"`` means. Alternatives that
-    share a name get their number appended.
+    where they are last. Alternatives in braces tie, and each has the mean of the places that they
+    cover. Alternatives that share a name get their number appended.
 
     Raises
     ------
     InputError
-        Where alternatives tie before the end of an order, are named twice or not declared, or
-        where the file is no PrefLib file.
-
-    Warns
-    -----
-    UserWarning
-        Where orders end in a tie.
+        Where alternatives are named twice or not declared, or where the file is no PrefLib file.
     """
     lines = text_lines(path)
     labels, orders = _modern(path, lines) if lines[0].startswith("#") else _old(path, lines)
@@ -44,16 +37,8 @@ def read_preflib(path: str, *, name: str) -> LabelRankingData:
     if not orders:
         raise no_rows(path)
     ordered = [_groups(path, line, text, len(labels)) for line, _, text in orders]
-    n_tied = sum(len(groups) > 0 and len(groups[-1]) > 1 for groups in ordered)
-    if n_tied:
-        warnings.warn(
-            f"{path}: {n_tied} of {len(orders)} orders end in a tie; the labels in it are read as "
-            'missing. To a learner say missing="last" (--set missing=last), so that they come '
-            "after the ranked ones.",
-            UserWarning,
-            stacklevel=3,
-        )
-    y = np.vstack([_ranking(groups, len(labels)) for groups in ordered])
+    places = np.vstack([_places(groups, len(labels)) for groups in ordered])
+    y = mean_places(places).astype(np.float32)
     counts = np.array([count for _, count, _ in orders], np.float64)
     weight = None if (counts == 1).all() else counts
     return LabelRankingData(np.empty((len(y), 0), np.float32), y, (), tuple(labels), name, weight)
@@ -124,18 +109,15 @@ def _groups(path: str, number: int, text: str, n_labels: int) -> list[list[int]]
     known = all(index.isdecimal() and 1 <= int(index) <= n_labels for index in indices)
     if not known or not indices or len(set(map(int, indices))) < len(indices):
         raise _fault(path, number, text, f"an order must name numbers 1..{n_labels}, each once")
-    if any(len(group) > 1 for group in groups[:-1]):
-        need = "ties before the end of an order are no rankings: break them"
-        raise _fault(path, number, text, need)
     return [[int(index) - 1 for index in group] for group in groups]
 
 
-def _ranking(groups: list[list[int]], n_labels: int) -> NDArray:
-    """Convert groups, of which the last may be tied, to positions: float32 (n_labels,)."""
-    ranked = [group[0] for group in groups if len(group) == 1]
-    ranking = np.full(n_labels, np.nan, np.float32)
-    ranking[ranked] = np.arange(1, len(ranked) + 1)
-    return ranking
+def _places(groups: list[list[int]], n_labels: int) -> NDArray:  # float64 (n_labels,)
+    """Return the number of the group of each label, 1 = best; NaN for one in none of them."""
+    places = np.full(n_labels, np.nan)
+    for place, group in enumerate(groups, 1):
+        places[group] = place
+    return places
 
 
 def _fault(path: str, number: int, text: str, need: str) -> InputError:

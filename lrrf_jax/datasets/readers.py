@@ -33,6 +33,10 @@ def read(
     missing: str | Sequence[str] = MISSING,
     close_gaps: bool = False,
     label_names: str | Sequence[str] | None = None,
+    scores: str | Sequence[str] | None = None,
+    lower_is_better: bool = False,
+    fold_column: str | None = None,
+    group_column: str | None = None,
     format: str | None = None,
     name: str | None = None,
 ) -> LabelRankingData:
@@ -41,14 +45,14 @@ def read(
     ==========================================  =================================================
     .csv, .csv.gz, .tsv, .tsv.gz                a header line, then one sample a line; UTF-8
     .parquet, .arrow, .feather, .ipc            the same columns, typed; Arrow file or stream
-    .npz                                        arrays ``X`` and ``y``, and if there
-                                                ``feature_names`` and ``labels``
+    .npz                                        arrays ``X`` and ``y`` or ``scores``, if there too
+                                                ``feature_names``, ``labels``, ``folds``, ``groups``
     .npy                                        one 2-D array; ``labels="last:4"`` or ``"-4:"``
     .xarff, .arff, also .gz                     WEKA-LR: the last attribute is a RANKING;
                                                 instance weights become ``sample_weight``
     .soc, .soi, .toc, .toi                      PrefLib: votes without features, ``X`` is (n, 0),
-                                                their counts are ``sample_weight``; labels that
-                                                tie at the end of an order are missing
+                                                their counts are ``sample_weight``; labels in
+                                                braces tie
     ==========================================  =================================================
 
     Parameters
@@ -62,15 +66,17 @@ def read(
         In an .npy file they are ranges: ``"last:4"``, ``"first:2"``, or a slice counted from 0
         such as ``"-4:"``.
     ranking : str, optional
-        A text column that holds label names, best first, as in ``b>d>a``. By default the column
-        ``ranking``, where no column is called ``L<digits>``. Columns after it that are called
-        like a label repeat the ranking, and are no features unless ``features`` asks for them.
+        A text column that holds label names, best first, as in ``b>d>a``, or ``b>d=e>a`` where
+        labels tie. By default the column ``ranking``, where no column is called ``L<digits>``.
+        Columns after it that are called like a label repeat the ranking, and are no features
+        unless ``features`` asks for them.
     exclude : str or sequence of str
         Columns that are neither features nor labels: names or globs, such as ``"id"``.
     convention : {"positions", "orderings", "scores"}
         What the label columns hold; it is never guessed. Positions: 1 = best, in column j the
-        place of label j. Orderings: in column k the label at place k, as index from 1 or as
-        name. Scores: larger is better, and of equal scores the first label is better.
+        place of label j; labels that tie may have competition ranks (1, 2, 2, 4), dense ones
+        (1, 2, 2, 3) or average ones (1, 2.5, 2.5, 4), row by row. Orderings: in column k the label
+        at place k, as index from 1 or as name. Scores: see ``scores``.
     missing : str or sequence of str
         What a cell holds where a value or label is missing: by default what pandas reads so (an
         empty cell, NA, N/A, NULL, None, nan and the like), ?, NaT and ``\\N``. A text is split at
@@ -82,6 +88,17 @@ def read(
         All labels of a text column or of orderings by name, where these hold a sign that would
         otherwise mean a tie (``=``, ``~``, ``<``, ``|``, ``{``), or are called like a missing
         value (``NA``). They are the columns of ``y``, in this order.
+    scores : str or sequence of str, optional
+        In place of ``labels``: columns of scores of the labels, which are called like them; larger
+        is better, any scale, an empty cell is unknown. They come back as ``scores``, and ``y`` is
+        their order, equal ones tied. It is the same as ``labels`` with ``convention="scores"``.
+    lower_is_better : bool
+        Scores are costs, such as seconds: ``scores`` becomes the numbers of the file with the other
+        sign.
+    fold_column, group_column : str, optional
+        Columns that are neither features nor labels: a whole number for the fold in which a row is
+        tested, and what says which rows belong together; they come back as ``folds`` and
+        ``groups``, in text files groups as text.
     format : str, optional
         Format of a pipe without a suffix, such as ``"tsv"`` or ``"csv.gz"``. By default its first
         bytes tell Parquet, Arrow, npy and npz apart, and text is CSV.
@@ -97,16 +114,17 @@ def read(
     -----
     UserWarning
         Where a column that became a feature looks like a label that was left out, or like an id
-        (all columns are features unless ``features`` names them); where a PrefLib file has ties
-        at the end of an order, or an ordering a cell such as NA that may be a label.
+        (all columns are features unless ``features`` names them); where an ordering has a cell
+        such as NA that may be a label.
 
     Raises
     ------
     InputError
         For anything wrong with the file; the message names the file, the column, the row (from
         1, without the header) and its line, and the way out. Refused are, among others: columns
-        that could be read in two ways, text among numbers, infinities, repeated, skipped or
-        0-based positions, a label that is missing in every row, and rows of unequal length.
+        that could be read in two ways, text among numbers, infinities, skipped or 0-based
+        positions, repeated ones that are no ties, a label that is missing in every row, and rows
+        of unequal length.
 
     Notes
     -----
@@ -136,6 +154,10 @@ def read(
         ranking=ranking,
         exclude=exclude,
         close_gaps=close_gaps,
+        scores=scores,
+        lower_is_better=lower_is_better,
+        fold_column=fold_column,
+        group_column=group_column,
     )
     with as_file(os.fsdecode(path), format) as file:
         return _read(existing_file(file), how, name)
@@ -156,7 +178,7 @@ def _read(text: str, how: Reading, name: str | None) -> LabelRankingData:
     if suffix in XARFF_SUFFIXES:
         from lrrf_jax.datasets.xarff import read_xarff
 
-        require_only(text, how, "exclude", "missing")
+        require_only(text, how, "exclude", "missing", "fold_column", "group_column")
         return read_xarff(text, name, how)
     if suffix in PREFLIB_SUFFIXES:
         from lrrf_jax.datasets.preflib import read_preflib

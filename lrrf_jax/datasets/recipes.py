@@ -71,7 +71,7 @@ def from_classification(
             f"y must hold at least two classes to rank; it holds {np.unique(classes)}."
         )
     model = GaussianNB().fit(table, classes)
-    rankings = rankings_from_scores(model.predict_joint_log_proba(table))
+    rankings = rankings_from_scores(model.predict_joint_log_proba(table), ties="index")
     return LabelRankingData(
         table.astype(np.float32),
         rankings.astype(np.float32),
@@ -144,7 +144,7 @@ def from_regression(
             f"attribute {names[chosen[int(np.argmin(spread))]]!r} is constant and cannot be "
             "standardised. Leave it out of features_as_labels."
         )
-    rankings = rankings_from_scores((targets - targets.mean(axis=0)) / spread)
+    rankings = rankings_from_scores((targets - targets.mean(axis=0)) / spread, ties="index")
     left = [j for j in range(len(names)) if j not in chosen]
     return LabelRankingData(
         table[:, left].astype(np.float32),

@@ -6,29 +6,16 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from lrrf_jax._tabular import Rows, match_columns, no_rows, unique_names
+from lrrf_jax._tabular import Rows, match_columns
 from lrrf_jax._validation import InputError
-from lrrf_jax.datasets._arff import arff_rows, split_cells, unquoted, without_comment
-from lrrf_jax.datasets._lines import text_lines
+from lrrf_jax.datasets._apart import apart_columns
+from lrrf_jax.datasets._arff import ArffFile, Attribute, arff_table, open_arff, split_cells
 from lrrf_jax.datasets._rankings import rankings_from_text
 from lrrf_jax.datasets._reading import Reading
 from lrrf_jax.datasets._tables import feature_matrix
 from lrrf_jax.datasets.container import LabelRankingData
 
-_ATTRIBUTE = re.compile(
-    r"""@attribute\s+('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^\s{]+)(?:\s+|(?={))(.+)""",
-    re.IGNORECASE,
-)
 _RANKING = re.compile(r"ranking\s*\{(.*)\}", re.IGNORECASE)
-# Older files give the range of a number behind its type: REAL [0, 10].
-_NUMERIC = re.compile(r"(numeric|real|integer)(\s*\[[^\]]*\])?", re.IGNORECASE)
-_NOMINAL = re.compile(r"\{(.*)\}")
-
-
-class _Attribute(NamedTuple):
-    line: int
-    name: str
-    kind: str
 
 
 class _Header(NamedTuple):
@@ -45,33 +32,22 @@ def read_xarff(path: str, name: str, how: Reading) -> LabelRankingData:
     """Read an XARFF file; see `read`.
 
     The ranking is the last attribute, ``@attribute L RANKING {L1,L2,L3}``; keywords ignore case.
-    A cell holds ``L2>L1``, or chains joined by ``|`` which together put every two of the labels
-    they name in order; ``?`` is a ranking that is wholly missing. Labels that a row does not
-    name are missing. The features must be numeric, or nominal with numbers as values; others are
-    left out with ``exclude``. A weight in braces behind a row is its ``sample_weight``; sparse
-    rows, comments, both kinds of quotes and a comma behind the last cell are read as WEKA does.
+    A cell holds ``L2>L1``, where labels that tie are joined by ``=``, or chains joined by ``|``
+    which together put every two of the labels they name in order; ``?`` is a ranking that is
+    wholly missing. Labels that a row does not name are missing. The features must be numeric, or
+    nominal with numbers as values; others are left out with ``exclude``. A weight in braces behind
+    a row is its ``sample_weight``; sparse rows, comments, both kinds of quotes and a comma behind
+    the last cell are read as WEKA does.
     """
-    lines = text_lines(path)
-    starts = [i for i, line in enumerate(lines) if _is_data(line)]
-    if not starts:
-        raise InputError(f"{path}: there is no line @data. Write it between header and rows.")
-    header = _header(path, lines[: starts[0]], how)
-    kept = [
-        i
-        for i in range(starts[0] + 1, len(lines))
-        if lines[i].strip() and not lines[i].lstrip().startswith("%")
-    ]
-    if not kept:
-        raise no_rows(path)
-    rows = Rows(path, lambda row: kept[row] + 1)
-    found = arff_rows([lines[i] for i in kept], len(header.attributes), rows)
-    columns = zip(*(row.cells for row in found), strict=True)
-    table = pa.table([pa.array(column, pa.string()) for column in columns], header.attributes)
+    file = open_arff(path)
+    header = _header(file, how)
+    table, weights, rows = arff_table(file)
     missing = (*how.missing, "?")
     X = feature_matrix(table, header.features, rows, missing)
     ranked = _chained(table[header.ranking], header, rows)
     y, labels = rankings_from_text(ranked, header.ranking, rows, missing, header.labels)
-    weight = np.array([row.weight for row in found])
+    weight = np.array(weights)
+    read = {*header.features, *how.apart.values()}
     return LabelRankingData(
         X,
         y,
@@ -79,57 +55,31 @@ def read_xarff(path: str, name: str, how: Reading) -> LabelRankingData:
         labels,
         name,
         None if (weight == 1).all() else weight,
-        tuple(n for n in header.attributes[:-1] if n not in header.features),
+        tuple(n for n in header.attributes[:-1] if n not in read),
+        **apart_columns(table, rows, how),
     )
 
 
-def _is_data(line: str) -> bool:
-    return line.lstrip()[:5].casefold() == "@data" and without_comment(line).casefold() == "@data"
-
-
-def _header(path: str, lines: list[str], how: Reading) -> _Header:
-    attributes = []
-    for number, line in enumerate(lines, 1):
-        if not line.strip().casefold().startswith("@attribute"):
-            continue
-        parts = _ATTRIBUTE.fullmatch(without_comment(line))
-        if parts is None:
-            raise InputError(f"{path}: line {number} lacks a name or a type: {line.strip()!r}.")
-        attributes.append(_Attribute(number, unquoted(parts[1]), parts[2].strip()))
-    if not attributes:
-        raise InputError(f"{path}: there is no @attribute line before @data.")
-    names = unique_names(path, [attribute.name for attribute in attributes])
+def _header(file: ArffFile, how: Reading) -> _Header:
+    path, names = file.path, file.names
     left_out = set(match_columns(path, names[:-1], how.exclude, "exclude") if how.exclude else ())
-    features = [a for a in attributes[:-1] if a.name not in left_out]
+    for argument, name in how.apart.items():
+        left_out.update(match_columns(path, names[:-1], [name], argument))
+    features = [a for a in file.attributes[:-1] if a.name not in left_out]
     for attribute in features:
-        if not _is_numeric(attribute.kind):
+        if not attribute.is_numeric:
             raise InputError(
                 f"{path}: attribute {attribute.name!r} (line {attribute.line}) must be NUMERIC; it "
                 f"is {attribute.kind!r}. Code categories as numbers and put the ranking last, or "
                 f"leave it out with exclude={attribute.name!r} (--exclude)."
             )
-    labels = _labels(path, attributes[-1])
+    labels = _labels(path, file.attributes[-1])
     if not features:
         raise InputError(f"{path}: there is no feature before the ranking attribute.")
     return _Header(tuple(names), tuple(a.name for a in features), labels)
 
 
-def _is_numeric(kind: str) -> bool:
-    if _NUMERIC.fullmatch(kind):
-        return True
-    nominal = _NOMINAL.fullmatch(kind)
-    return nominal is not None and all(map(_is_number, split_cells(nominal[1])))
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
-
-
-def _labels(path: str, last: _Attribute) -> tuple[str, ...]:
+def _labels(path: str, last: Attribute) -> tuple[str, ...]:
     declared = _RANKING.fullmatch(last.kind)
     if declared is None:
         raise InputError(

@@ -3,6 +3,7 @@
 from lrrf_jax.evaluation.comparison import ComparisonError, compare
 from lrrf_jax.evaluation.cross_validation import CrossValidation, cross_validate
 from lrrf_jax.evaluation.experiments import curve_experiment, table_experiment
+from lrrf_jax.evaluation.measured import Measured
 from lrrf_jax.evaluation.published import (
     PublishedTest,
     published_ranks,
@@ -31,6 +32,7 @@ __all__ = [
     "CrossValidation",
     "FoldResult",
     "Friedman",
+    "Measured",
     "Nemenyi",
     "PublishedTest",
     "ResultsFile",

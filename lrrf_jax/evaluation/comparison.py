@@ -5,6 +5,7 @@ import concurrent.futures.process
 import contextlib
 import dataclasses
 import functools
+import json
 import multiprocessing
 import multiprocessing.connection
 import os
@@ -14,18 +15,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
+import numpy as np
 from tqdm import tqdm
 
 from lrrf_jax._program_store import chosen_store, use_store
 from lrrf_jax._threads import limit_threads, thread_count
-from lrrf_jax._validation import InputError, require_integer
+from lrrf_jax._validation import require_integer
+from lrrf_jax.evaluation.measures import as_measures
 from lrrf_jax.evaluation.protocol import (
     DELETE_ONCE,
     Protocol,
-    Table,
     as_estimator,
-    as_table,
     plain_params,
+    require_agreement,
     run_fold,
     warn_of_unranked_labels,
 )
@@ -36,6 +38,7 @@ from lrrf_jax.evaluation.results import (
     params_text,
     platform_text,
 )
+from lrrf_jax.evaluation.tables import Table, as_table, table_arguments
 
 # Of JAX, which workers share with the process that starts them.
 _CACHE_SETTINGS = (
@@ -69,14 +72,15 @@ class _Task(NamedTuple):
 
 def compare(
     learners: Sequence[str] | Mapping[str, Any],
-    tables: Mapping[str, tuple[Any, ...]],
+    tables: Mapping[str, Any],
     *,
-    folds: int = 10,
+    folds: Any = None,
     repeats: int = 5,
     missing: Sequence[float] = (0.0,),
     seed: int = 0,
     protocol: str = DELETE_ONCE,
     stratified: bool = False,
+    measures: Sequence[str] | None = None,
     folds_run: int | Mapping[str, int] | None = None,
     results: str | os.PathLike[str] | None = None,
     n_jobs: int = 1,
@@ -88,10 +92,18 @@ def compare(
     ----------
     learners : sequence of str, or mapping of str to estimator
         Names in ``lrrf_jax.LEARNERS``, or estimators under names of their own.
-    tables : mapping of str to (X, y) or (X, y, sample_weight)
-        Data sets, as `cross_validate` takes them.
-    folds, repeats, seed, protocol, stratified
+    tables : mapping of str to (X, y), (X, y, sample_weight), mapping, or LabelRankingData
+        Data sets, as `cross_validate` takes them: a mapping has the names "X", "y",
+        "sample_weight", "scores", "groups", "folds" and "labels", as far as there is any of
+        these. What `lrrf_jax.datasets` reads is such data too; where it has scores, learners are
+        fitted to them.
+    folds : int, "leave-one-out", splitter, or array-like (n_samples,), optional
+        As `cross_validate` takes them, for all tables. By default those of a table that brings
+        its own, and 10 otherwise, or as many as it has groups where these are fewer.
+    repeats, seed, protocol, stratified
         As `cross_validate` takes them.
+    measures : sequence of str, optional
+        As `cross_validate` takes them; by default, those of scores on the tables that have scores.
     missing : sequence of float
         Shares of the labels to delete, one after another.
     folds_run : int or mapping of str to int, optional
@@ -129,21 +141,25 @@ def compare(
     if not isinstance(learners, Mapping):
         learners = {name: name for name in learners}
     estimators = {name: as_estimator(learner, protocol) for name, learner in learners.items()}
-    rules = [Protocol(folds, float(share), seed, protocol, stratified) for share in missing]
-    checked = {}
-    for name, table in tables.items():
-        if not isinstance(table, tuple | list) or len(table) not in (2, 3):
-            raise InputError(
-                f"tables must map names to (X, y) or (X, y, sample_weight); '{name}' is a "
-                f"{type(table).__name__}."
-            )
-        checked[name] = as_table(*table)
-        require_integer(folds, "folds", 2, checked[name].n_samples)
-    firsts = {name: _first_folds(folds_run, name, folds) for name in tables}
-    for name, of_name in checked.items():
-        for rule in rules:
-            warn_of_unranked_labels(of_name, rule, repeats, firsts[name], name)
-    tasks = list(_tasks(estimators, list(tables), rules, repeats, firsts))
+    require_integer(seed, "seed", 0)
+    arguments = {name: _arguments(name, table, folds, seed) for name, table in tables.items()}
+    checked = {name: as_table(**of_name) for name, of_name in arguments.items()}
+    rules, firsts = {}, {}
+    for name, table in checked.items():
+        n_folds = table.splits.n_folds
+        wanted = as_measures(measures, table.scores is not None, len(table.labels))
+        rules[name] = [
+            Protocol(n_folds, float(share), seed, protocol, stratified, wanted) for share in missing
+        ]
+        firsts[name] = _first_folds(folds_run, name, n_folds)
+        for rule in rules[name]:
+            require_agreement(table, rule)
+            warn_of_unranked_labels(table, rule, repeats, firsts[name], name)
+    tasks = [
+        task
+        for name, table in checked.items()
+        for task in _tasks(estimators, name, table, rules[name], (repeats, firsts[name]))
+    ]
     file = None if results is None else ResultsFile(results)
     known = {} if file is None else {result.key: result for result in file.read()}
     to_run = _breadth_first([task for task in tasks if task.result.key not in known])
@@ -157,7 +173,7 @@ def compare(
         disable=None if progress is None else not progress,
     )
     with bar:
-        for task, outcome in _outcomes(to_run, checked, dict(tables), n_jobs):
+        for task, outcome in _outcomes(to_run, checked, arguments, n_jobs):
             if isinstance(outcome, Exception):
                 failures.append((task, outcome))
             else:
@@ -187,35 +203,50 @@ def _first_folds(folds_run: int | Mapping[str, int] | None, name: str, folds: in
     return int(count)
 
 
+def checked_table(name: str, table: Any, folds: Any, seed: int) -> Table:
+    """Check one of the tables of a comparison, and how it is to be cut."""
+    return as_table(**_arguments(name, table, folds, seed))
+
+
+def _arguments(name: str, table: Any, folds: Any, seed: int) -> dict[str, Any]:
+    """Return the arguments of `as_table`; ``folds`` of the comparison go before the table's own."""
+    found = table_arguments(name, table)
+    own = found.pop("folds", None)
+    return {**found, "folds": own if folds is None else folds, "seed": int(seed)}
+
+
 def _tasks(
     estimators: dict[str, Any],
-    tables: list[str],
+    data: str,
+    table: Table,
     rules: list[Protocol],
-    repeats: int,
-    firsts: dict[str, int],
+    extent: tuple[int, int],  # repeats, folds of each that are run
 ) -> Iterator[_Task]:
     version, machine = library_version(), platform_text()
-    for data in tables:
-        for protocol in rules:
-            for learner, estimator in estimators.items():
-                params = params_text(plain_params(estimator))
-                for repeat in range(repeats):
-                    for fold in range(firsts[data]):
-                        result = FoldResult(
-                            learner,
-                            data,
-                            float(protocol.missing),
-                            protocol.name,
-                            bool(protocol.stratified),
-                            int(protocol.folds),
-                            repeat,
-                            fold,
-                            int(protocol.seed),
-                            params,
-                            version,
-                            machine,
-                        )
-                        yield _Task(result, estimator, protocol)
+    for protocol in rules:
+        names = {measure.name: None for measure in protocol.measures}
+        measures = json.dumps(names) if names else ""
+        for learner, estimator in estimators.items():
+            params = params_text(plain_params(estimator))
+            for repeat, fold in np.ndindex(extent):
+                result = FoldResult(
+                    learner,
+                    data,
+                    float(protocol.missing),
+                    protocol.name,
+                    bool(protocol.stratified),
+                    int(protocol.folds),
+                    repeat,
+                    fold,
+                    int(protocol.seed),
+                    params,
+                    version,
+                    machine,
+                    splits=table.splits.name,
+                    target=table.target,
+                    measures=measures,
+                )
+                yield _Task(result, estimator, protocol)
 
 
 def _breadth_first(tasks: list[_Task]) -> list[_Task]:
@@ -277,8 +308,11 @@ def _attempt(run: Callable[[], FoldResult]) -> FoldResult | Exception:
 
 def _run(task: _Task, tables: Mapping[str, Table]) -> FoldResult:
     result = task.result
-    score = run_fold(task.estimator, tables[result.data], task.protocol, result.repeat, result.fold)
-    return dataclasses.replace(result, **score._asdict())
+    table, at = tables[result.data], (result.repeat, result.fold)
+    score = run_fold(task.estimator, table, task.protocol, *at)
+    measured = score._asdict()
+    sums = measured.pop("sums")
+    return dataclasses.replace(result, **measured, measures=json.dumps(sums) if sums else "")
 
 
 # --------------------------------------------------------------------------- in the workers
@@ -294,7 +328,7 @@ def _start_worker(
 ) -> None:
     # A Ctrl-C reaches all processes of a terminal; the one that started this one answers it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _tables.update({name: as_table(*table) for name, table in tables.items()})
+    _tables.update({name: as_table(**table) for name, table in tables.items()})
     limit_threads(n_threads)
     os.environ["NPROC"] = str(n_threads)  # what XLA's own pools go by; no backend is up yet
     for name, value in cache.items():

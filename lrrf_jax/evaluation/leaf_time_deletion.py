@@ -19,6 +19,7 @@ from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError
 from lrrf_jax.learners import RandomForestLabelRanker
 from lrrf_jax.learners.forest import views
+from lrrf_jax.rankings.ties import has_ties
 
 _PAIRS_PER_BLOCK = 1 << 18  # neighbours of queries at a time; a block takes some 30 bytes per label
 _EXACT_LABELS = 20  # votes of more labels have denominators too large for whole numbers
@@ -47,10 +48,15 @@ def require_forest_of_authors(estimator: Any) -> None:
 
 
 def require_complete(rankings: NDArray) -> None:
-    """Raise InputError where a label is missing, which the authors' trees never saw."""
+    """Raise InputError where a label is missing or tied, which the authors' trees never saw."""
     if np.isnan(rankings).any():
         raise InputError(
             "protocol 'as-run-by-authors' grows trees on complete rankings; y has missing labels. "
+            "Use 'delete-once'."
+        )
+    if has_ties(rankings):
+        raise InputError(
+            "protocol 'as-run-by-authors' grows trees on strict rankings; y has labels that tie. "
             "Use 'delete-once'."
         )
 

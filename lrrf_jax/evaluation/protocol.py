@@ -6,75 +6,56 @@ any process, and gives what it gives in a run of all.
 
 import contextlib
 import dataclasses
-import functools
+import itertools
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from lrrf_jax import metrics
-from lrrf_jax._frames import column_names, library_of, own_names, row_count, take_rows
-from lrrf_jax._names import made_up_labels
-from lrrf_jax._numbers import as_array
 from lrrf_jax._typing import NDArray
-from lrrf_jax._validation import (
-    InputError,
-    as_weights,
-    require_choice,
-    require_integer,
-    require_share,
-)
+from lrrf_jax._validation import InputError, require_choice, require_integer, require_share
 from lrrf_jax.evaluation import leaf_time_deletion
+from lrrf_jax.evaluation.baselines import single_best_of
+from lrrf_jax.evaluation.folds import (
+    DEFAULT_FOLDS,
+    OF_DELETION,
+    OF_ESTIMATOR,
+    OF_LEAVES,
+    Fold,
+    Splits,
+    fold_of,
+    folds_of,
+    generator_of,
+)
+from lrrf_jax.evaluation.measured import HeldOut, Sums, sums_of_fold
+from lrrf_jax.evaluation.measures import Measure
+from lrrf_jax.evaluation.tables import OF_SCORES, Table
 from lrrf_jax.evaluation.unranked import rankable, unranked_last, warn_of_unranked
 from lrrf_jax.learners import LEARNERS
 from lrrf_jax.rankings.missing import delete_labels
-from lrrf_jax.rankings.validation import require_rankings
 
 DELETE_ONCE, AS_RUN_BY_AUTHORS = PROTOCOLS = ("delete-once", "as-run-by-authors")
-# What a random number is drawn for; one stream each, so that none disturbs another.
-_FOLDS, _DELETION, _ESTIMATOR, _LEAVES = range(4)
 
 
 @dataclasses.dataclass(frozen=True)
 class Protocol:
-    """How folds are cut and labels deleted; see `cross_validate`."""
+    """How folds are cut, labels deleted, and predictions measured; see `cross_validate`."""
 
-    folds: int = 10
+    folds: int = DEFAULT_FOLDS
     missing: float = 0.0
     seed: int = 0
     name: str = DELETE_ONCE
     stratified: bool = False
+    measures: tuple[Measure, ...] = ()
 
     def __post_init__(self) -> None:
         require_choice(self.name, "protocol", PROTOCOLS)
-        require_integer(self.folds, "folds", 2)
+        require_integer(self.folds, "folds", 1)
         require_integer(self.seed, "seed", 0)
         require_share(self.missing, "missing")
-
-
-class Table(NamedTuple):
-    """A data set, checked."""
-
-    take: Callable[[NDArray], Any]  # rows of the features, a data frame kept as one
-    rankings: NDArray  # float, (n_samples, n_labels), NaN: missing
-    labels: tuple[str, ...]
-    weight: NDArray | None = None  # float64 (n_samples,); None: all the same
-
-    @property
-    def n_samples(self) -> int:
-        """Number of rows."""
-        return len(self.rankings)
-
-
-class Fold(NamedTuple):
-    """Rows to train on and rows to test, in the order of the table."""
-
-    repeat: int
-    number: int
-    train: NDArray  # int64, row numbers
-    test: NDArray
 
 
 class FoldScore(NamedTuple):
@@ -83,16 +64,7 @@ class FoldScore(NamedTuple):
     tau: float  # NaN where no test row has a known pair
     fit_seconds: float
     predict_seconds: float
-
-
-def as_table(X: Any, y: Any, sample_weight: Any = None) -> Table:
-    """Check the features, rankings and weights of a data set."""
-    take, n_samples = _rows(X)
-    rankings = require_rankings(y, n_samples)
-    if not ((~np.isnan(rankings)).sum(1) > 1).any():
-        raise InputError("y must rank two labels in one row at least; no row does.")
-    labels = tuple(own_names(y, "y") or made_up_labels(rankings.shape[1]))
-    return Table(take, rankings, labels, as_weights(sample_weight, n_samples))
+    sums: dict[str, Sums]  # of each measure that is asked for
 
 
 def as_estimator(learner: Any, protocol: str = DELETE_ONCE) -> Any:
@@ -123,29 +95,28 @@ def learner_name(estimator: Any) -> str:
     return getattr(estimator, "name", None) or type(estimator).__name__
 
 
-def fold_rows(rankings: NDArray, protocol: Protocol, repeat: int) -> list[Fold]:
-    """Cut the shuffled rows into folds of near-equal size.
+def require_agreement(table: Table, protocol: Protocol) -> None:
+    """Raise InputError where a protocol does not go with a table."""
+    if protocol.stratified and table.splits.name:
+        raise InputError(
+            "stratified must be False where groups, fold numbers, leave-one-out or a splitter say "
+            "how rows are cut. Take a splitter that does both, such as StratifiedGroupKFold."
+        )
+    if protocol.name == AS_RUN_BY_AUTHORS and table.target == OF_SCORES:
+        raise InputError(
+            f"protocol {AS_RUN_BY_AUTHORS!r} knows rankings without ties, and no scores. Give y, "
+            f"or use {DELETE_ONCE!r}."
+        )
 
-    Stratified folds hold near-equal numbers of each distinct ranking too: no two folds differ by
-    more than one row in a ranking.
-    """
-    n_samples, folds = len(rankings), protocol.folds
-    require_integer(folds, "folds", 2, n_samples)
-    order = _generator(protocol.seed, repeat, _FOLDS).permutation(n_samples)
-    if protocol.stratified:
-        known = np.where(np.isnan(rankings), 0, rankings)
-        classes = np.unique(known, axis=0, return_inverse=True)[1].reshape(-1)
-        order = order[np.argsort(classes[order], kind="stable")]
-        tests = [order[number::folds] for number in range(folds)]
-    else:
-        tests = np.array_split(order, folds)
-    parts = []
-    for number, test in enumerate(tests):
-        in_test = np.zeros(n_samples, bool)
-        in_test[test] = True
-        # In the order of the table: what a learner sees does not depend on the shuffle.
-        parts.append(Fold(repeat, number, np.flatnonzero(~in_test), np.flatnonzero(in_test)))
-    return parts
+
+def fold_rows(
+    rankings: NDArray, protocol: Protocol, repeat: int, splits: Splits | None = None
+) -> list[Fold]:
+    """Cut the rows of a table into the folds of a repeat; see `folds.tested_in`."""
+    if splits is None:
+        require_integer(protocol.folds, "folds", 2, len(rankings))
+        splits = Splits(protocol.folds)
+    return list(folds_of(rankings, splits, repeat, protocol.seed, protocol.stratified))
 
 
 def incomplete_rankings(rankings: NDArray, protocol: Protocol, repeat: int) -> NDArray:
@@ -153,8 +124,16 @@ def incomplete_rankings(rankings: NDArray, protocol: Protocol, repeat: int) -> N
     if protocol.name == AS_RUN_BY_AUTHORS:
         leaf_time_deletion.require_complete(rankings)
         return rankings
-    generator = _generator(protocol.seed, repeat, _DELETION)
+    generator = generator_of(protocol.seed, repeat, OF_DELETION)
     return delete_labels(rankings, protocol.missing, generator)
+
+
+class _TrainingRows(NamedTuple):
+    """What a learner is told of the training rows of a fold."""
+
+    rankings: NDArray
+    scores: NDArray | None  # NaN where the label was deleted, too
+    weight: NDArray | None
 
 
 def run_fold(
@@ -165,15 +144,15 @@ def run_fold(
 
     if table.weight is not None:
         _require_use_of_weights(estimator, protocol)
-    fold = fold_rows(table.rankings, protocol, repeat)[number]
-    rankings = incomplete_rankings(table.rankings, protocol, repeat)[fold.train]
+    fold = fold_of(table.rankings, table.splits, repeat, number, protocol.seed, protocol.stratified)
+    known_rows = _training_rows(table, protocol, repeat, fold)
+    rankings = known_rows.rankings
     known = rankable(rankings)
     ranker = _seeded(clone(estimator), protocol.seed, repeat, number)
     train, test = table.take(fold.train), table.take(fold.test)
     started = time.perf_counter()
-    weights = {} if table.weight is None else {"sample_weight": table.weight[fold.train]}
     with _telling_the_fold(fold, rankings, table.labels):
-        _fit(ranker, train, rankings[:, known], protocol.missing > 0, **weights)
+        _fit(ranker, train, known_rows, known, table.target, protocol.missing > 0)
     fitted = time.perf_counter()
     if protocol.name == AS_RUN_BY_AUTHORS:
         predicted = leaf_time_deletion.predict_with_deletion_in_leaves(
@@ -182,7 +161,7 @@ def run_fold(
             rankings,
             test,
             protocol.missing,
-            np.random.SeedSequence([protocol.seed, repeat, _LEAVES, number]),
+            np.random.SeedSequence([protocol.seed, repeat, OF_LEAVES, number]),
         )
     else:
         predicted = ranker.predict(test)
@@ -190,7 +169,22 @@ def run_fold(
     predicted = unranked_last(predicted, known)
     taus = metrics.kendall_tau(table.rankings[fold.test], predicted, per_row=True)
     weight = None if table.weight is None else table.weight[fold.test]
-    return FoldScore(_mean(taus, weight), fitted - started, predict_seconds)
+    tested = HeldOut(table.rankings[fold.test], _some(table.scores, fold.test), weight)
+    base = single_best_of(*known_rows)
+    sums = sums_of_fold(protocol.measures, tested, predicted, base)
+    return FoldScore(_mean(taus, weight), fitted - started, predict_seconds, sums)
+
+
+def _training_rows(table: Table, protocol: Protocol, repeat: int, fold: Fold) -> _TrainingRows:
+    rankings = incomplete_rankings(table.rankings, protocol, repeat)[fold.train]
+    scores = _some(table.scores, fold.train)
+    if scores is not None and protocol.missing > 0 and protocol.name == DELETE_ONCE:
+        scores = np.where(np.isnan(rankings), np.nan, scores)
+    return _TrainingRows(rankings, scores, _some(table.weight, fold.train))
+
+
+def _some(values: NDArray | None, rows: NDArray) -> NDArray | None:
+    return None if values is None else values[rows]
 
 
 def _require_use_of_weights(estimator: Any, protocol: Protocol) -> None:
@@ -227,7 +221,8 @@ def warn_of_unranked_labels(
     def training_rankings() -> Iterator[tuple[Fold, NDArray]]:
         for repeat in range(repeats):
             rankings = incomplete_rankings(table.rankings, protocol, repeat)
-            for fold in fold_rows(table.rankings, protocol, repeat)[:n_folds]:
+            cut = folds_of(table.rankings, table.splits, repeat, protocol.seed, protocol.stratified)
+            for fold in itertools.islice(cut, n_folds):
                 yield fold, rankings[fold.train]
 
     warn_of_unranked(training_rankings(), table.labels, data, stacklevel=3)
@@ -245,36 +240,27 @@ def plain_params(estimator: Any) -> dict[str, Any]:
     return {key: plain(value) for key, value in estimator.get_params().items()}
 
 
-def _rows(X: Any) -> tuple[Callable[[NDArray], Any], int]:
-    """Return the function that takes rows of ``X``, a data frame kept as one, and their number."""
-    if library_of(X) is not None:
-        column_names(X, "X")  # which are distinct
-        return functools.partial(take_rows, X), row_count(X)
-    table = as_array(X, "X")
-    if table.ndim != 2:
-        raise InputError(
-            f"X must have two dimensions, (n_samples, n_features); it has shape {table.shape}."
-        )
-    return functools.partial(np.take, table, axis=0), len(table)
-
-
-def _generator(seed: int, repeat: int, purpose: int) -> np.random.Generator:
-    return np.random.default_rng([seed, repeat, purpose])
-
-
 def _seeded(ranker: Any, seed: int, repeat: int, fold: int) -> Any:
     """Set every ``random_state`` of an estimator, also of its parts."""
-    draws = np.random.default_rng([seed, repeat, _ESTIMATOR, fold])
+    draws = np.random.default_rng([seed, repeat, OF_ESTIMATOR, fold])
     names = [name for name in ranker.get_params() if name.split("__")[-1] == "random_state"]
     states = {name: int(draws.integers(2**31 - 1)) for name in sorted(names)}
     return ranker.set_params(**states)
 
 
-def _fit(ranker: Any, X: Any, y: NDArray, deleted: bool, **weights: Any) -> None:
+def _fit(
+    ranker: Any, X: Any, rows: _TrainingRows, known: NDArray, target: str, deleted: bool
+) -> None:
+    from sklearn.utils.validation import has_fit_parameter
+
+    weights = {} if rows.weight is None else {"sample_weight": rows.weight}
     with warnings.catch_warnings():
         if deleted:  # rows that lost nearly all labels are what was asked for
             warnings.filterwarnings("ignore", message=".*rows rank too few labels")
-        ranker.fit(X, y, **weights)
+        if target == OF_SCORES and rows.scores is not None and has_fit_parameter(ranker, "scores"):
+            ranker.fit(X, scores=rows.scores[:, known], **weights)
+        else:
+            ranker.fit(X, rows.rankings[:, known], **weights)
 
 
 @contextlib.contextmanager

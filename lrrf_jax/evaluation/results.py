@@ -24,6 +24,7 @@ import jax
 import lrrf_jax
 from lrrf_jax._jax_backend import require_backend
 from lrrf_jax._validation import InputError, unwritable
+from lrrf_jax.evaluation.tables import OF_RANKINGS
 
 _LOCK_SECONDS = 60
 
@@ -53,6 +54,14 @@ class FoldResult:
         Mean Kendall tau of the test rows; NaN where none has a known pair.
     fit_seconds, predict_seconds : float
         Wall-clock time; the first fold of a shape includes compilation.
+    splits : str
+        How the rows were cut, where it is by groups, fold numbers, leave-one-out or a splitter;
+        it ends in a checksum of them.
+    target : {"rankings", "scores"}
+        What the learner was fitted to.
+    measures : str
+        JSON: the other measures by name, each with numerator and denominator of the learner, the
+        single best label, random and the oracle. Empty where there are none.
     """
 
     learner: str
@@ -70,17 +79,27 @@ class FoldResult:
     tau: float = math.nan
     fit_seconds: float = math.nan
     predict_seconds: float = math.nan
+    splits: str = ""
+    target: str = OF_RANKINGS
+    measures: str = ""
 
     @property
     def key(self) -> tuple[Any, ...]:
         """What a result is that of; two results with one key are the same fold."""
-        return tuple(getattr(self, name) for name in _KEY)
+        return *(getattr(self, name) for name in _KEY), *sorted(self.sums)
+
+    @property
+    def sums(self) -> dict[str, Any]:
+        """The other measures, by name; None for one that was not taken yet."""
+        return json.loads(self.measures) if self.measures else {}
 
 
 _COLUMNS = tuple(field.name for field in dataclasses.fields(FoldResult))
-_KEY = _COLUMNS[: _COLUMNS.index("platform")]
+_FORMER = _COLUMNS[: _COLUMNS.index("splits")]  # of files that know none of the later ones
+_KEY = (*_COLUMNS[: _COLUMNS.index("platform")], "splits", "target")
 _READ: dict[Any, Callable[[str], Any]] = {
-    float: float,
+    # One NaN, so that what is read back equals what was written.
+    float: lambda text: math.nan if text == "nan" else float(text),
     int: int,
     str: str,
     bool: {"True": True, "False": False}.__getitem__,
@@ -141,7 +160,7 @@ class ResultsFile:
         header = next(lines, None)
         if header is None:
             return []
-        if tuple(header) != _COLUMNS:
+        if tuple(header) not in (_COLUMNS, _FORMER):
             raise InputError(
                 f"{self.path}: holds no results of folds; its columns are {', '.join(header)}. "
                 "Name another file."
@@ -149,7 +168,7 @@ class ResultsFile:
         found = {}
         for number, cells in enumerate(lines, start=2):
             try:
-                result = _parse(cells)
+                result = _parse(cells, len(header))
             except (KeyError, ValueError) as error:
                 raise InputError(
                     f"{self.path}: line {number} is no result of a fold ({error}). Delete the "
@@ -170,6 +189,7 @@ class ResultsFile:
         for result in results:
             writer.writerow(dataclasses.astuple(result))
         with self._locked():
+            self._add_columns()
             with open(self.path, "a+b", buffering=0) as file:
                 size = _cut_off_half_a_line(file)
                 header = "" if size else ",".join(_COLUMNS) + "\n"
@@ -183,6 +203,25 @@ class ResultsFile:
                     if size == 0:
                         self.path.unlink()
                     raise
+
+    def _add_columns(self) -> None:
+        """Give a file of a former version the columns that it lacks, all at once."""
+        former = (",".join(_FORMER) + "\n").encode()
+        if not self.path.exists():
+            return
+        with open(self.path, "rb") as file:
+            if file.read(len(former)) != former:
+                return
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(_COLUMNS)
+        writer.writerows(dataclasses.astuple(result) for result in self.read())
+        whole = self.path.with_name(self.path.name + ".whole")
+        with open(whole, "wb") as file:
+            file.write(text.getvalue().encode())
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(whole, self.path)
 
     @property
     def _is_compressed(self) -> bool:
@@ -213,9 +252,9 @@ def _cut_off_half_a_line(file: BinaryIO | io.FileIO) -> int:
     return size
 
 
-def _parse(cells: list[str]) -> FoldResult:
-    if len(cells) != len(_COLUMNS):
-        raise ValueError(f"it has {len(cells)} cells instead of {len(_COLUMNS)}")
-    fields = dataclasses.fields(FoldResult)
+def _parse(cells: list[str], n_columns: int) -> FoldResult:
+    if len(cells) != n_columns:
+        raise ValueError(f"it has {len(cells)} cells instead of {n_columns}")
+    fields = dataclasses.fields(FoldResult)[:n_columns]
     values = [_READ[field.type](cell) for field, cell in zip(fields, cells, strict=True)]
     return FoldResult(*values)

@@ -66,8 +66,14 @@ def scorer(metric: str | Callable[..., Any], *, partial: bool = False, **options
     (3,)
     """
     name = metric if isinstance(metric, str) else getattr(metric, "__name__", "")
-    if name not in metrics.__all__ or metric not in (name, getattr(metrics, name)):
-        raise InputError(f"metric must be one of {', '.join(metrics.__all__)}; it is {metric!r}.")
+    if name in metrics.OF_SCORES:
+        raise InputError(
+            f"metric must be one that takes rankings, as scikit-learn hands over no scores beside "
+            f"y; '{name}' takes scores. Use cross_validate(..., scores=..., measures=['{name}'])."
+        )
+    if name not in metrics.OF_RANKINGS or metric not in (name, getattr(metrics, name)):
+        known = ", ".join(metrics.OF_RANKINGS)
+        raise InputError(f"metric must be one of {known}; it is {metric!r}.")
     require_choice(partial, "partial", (False, True))
     return Scorer(name, tuple(sorted(options.items())), bool(partial))
 

@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from lrrf_jax._validation import InputError
-from lrrf_jax.evaluation.cross_validation import CrossValidation
+from lrrf_jax.evaluation.cross_validation import CrossValidation, further_settings
+from lrrf_jax.evaluation.measured import gathered
 from lrrf_jax.evaluation.results import FoldResult
 from lrrf_jax.evaluation.score_table import ScoreTable
 
@@ -107,14 +108,16 @@ def summarize(results: Iterable[FoldResult]) -> Summary:
 
 
 def _require_one_setting(results: Sequence[FoldResult]) -> None:
-    names = ("protocol", "stratified", "folds", "seed", "version")
-    for name in names:
-        values = list(dict.fromkeys(getattr(result, name) for result in results))
-        if len(values) > 1:
-            raise InputError(
-                f"results must be of one comparison; their {name} is {values[0]!r} and "
-                f"{values[1]!r}. Choose those of one."
-            )
+    for name in ("protocol", "stratified", "seed", "version"):
+        _require_one(name, {getattr(result, name): None for result in results})
+    # Folds that a table brings are its own; those that are shuffled are the same for all tables.
+    _require_one("folds", {result.folds: None for result in results if not result.splits})
+    for data in dict.fromkeys(result.data for result in results):
+        of_data = [result for result in results if result.data == data]
+        _require_one("folds", {result.folds: None for result in of_data}, data)
+        _require_one("splits", {result.splits: None for result in of_data}, data)
+        _require_one("target", {result.target: None for result in of_data}, data)
+        _require_one("measures", {tuple(sorted(result.sums)): None for result in of_data}, data)
     params: dict[Run, str] = {}
     for result in results:
         run = Run(result.data, result.missing, result.learner)
@@ -123,6 +126,16 @@ def _require_one_setting(results: Sequence[FoldResult]) -> None:
                 f"results must be of one comparison; '{run.learner}' ran on '{run.data}' with "
                 f"{params[run]} and {result.params}. Choose those of one."
             )
+
+
+def _require_one(name: str, found: Iterable[Any], data: str = "") -> None:
+    values = list(found)
+    if len(values) > 1:
+        where = f" on '{data}'" if data else ""
+        raise InputError(
+            f"results must be of one comparison; their {name}{where} is {values[0]!r} and "
+            f"{values[1]!r}. Choose those of one."
+        )
 
 
 def _cross_validation(
@@ -141,6 +154,9 @@ def _cross_validation(
         "seed": first.seed,
         "protocol": first.protocol,
         "stratified": first.stratified,
+        **further_settings(first.splits, first.target),
         "params": json.loads(first.params),
     }
-    return CrossValidation(first.learner, scores, fit_seconds, predict_seconds, settings)
+    sums = {(result.repeat, result.fold): result.sums for result in results}
+    measured = gathered(sums, n_repeats, n_folds)
+    return CrossValidation(first.learner, scores, fit_seconds, predict_seconds, settings, measured)

@@ -8,13 +8,9 @@ functions of arrays, for programs of JAX: `statistics`, `distances`, `aggregatio
 from typing import TYPE_CHECKING
 
 from lrrf_jax._lazy import lazily
-from lrrf_jax.rankings.conversion import (
-    densify,
-    orderings_from_rankings,
-    rankings_from_orderings,
-    rankings_from_scores,
-    rankings_from_strings,
-)
+from lrrf_jax.rankings.conversion import orderings_from_rankings, rankings_from_orderings
+from lrrf_jax.rankings.from_numbers import densify, rankings_from_scores
+from lrrf_jax.rankings.texts import rankings_from_strings
 
 if TYPE_CHECKING:
     from lrrf_jax.rankings.distributions import (

@@ -1,6 +1,7 @@
-"""The other notations of rankings, to and from positions (1 = best, NaN = missing label)."""
+"""Lists of labels, best first, to and from positions (1 = best, NaN = missing label)."""
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Sequence
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -8,73 +9,15 @@ import numpy as np
 from lrrf_jax._frames import frame_like, library_of, own_names
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError, require_integer
+from lrrf_jax.rankings.from_numbers import integers_if_strict, shared_places
 from lrrf_jax.rankings.orderings import (
     indices_of_names,
     indices_of_numbers,
     listed_labels,
     listed_orderings,
-    listed_texts,
+    without_ties,
 )
 from lrrf_jax.rankings.validation import number_table, require_rows
-
-
-def rankings_from_scores(scores: Any) -> Any:
-    """Rank labels by decreasing score.
-
-    Parameters
-    ----------
-    scores : array-like or DataFrame of numbers, shape (n_samples, n_labels)
-        Larger is better; compared as float64. NaN means that the label is missing.
-
-    Returns
-    -------
-    rankings : ndarray or DataFrame, shape (n_samples, n_labels)
-        int32, or float64 with NaN if a label is missing. Of equal scores, the lower label index
-        comes first. A data frame gives one of its kind, with the same columns and index.
-
-    Raises
-    ------
-    InputError
-        If ``scores`` is not a two-dimensional table of numbers.
-
-    Examples
-    --------
-    >>> rankings_from_scores([[0.1, 0.7, 0.2], [0.5, 0.5, 0.9]])
-    array([[3, 1, 2],
-           [2, 3, 1]], dtype=int32)
-    """
-    # Zero less the score, since a NaN sorts last either way.
-    return _framed_as(scores, _ranked_by(0 - number_table(scores, "scores")))
-
-
-def densify(rankings: Any) -> Any:
-    """Close the gaps of rankings: the positions of the ranked labels become 1..m'.
-
-    Parameters
-    ----------
-    rankings : array-like or DataFrame of numbers, shape (n_samples, n_labels)
-        Smaller is better, NaN means that the label is missing.
-
-    Returns
-    -------
-    rankings : ndarray or DataFrame, shape (n_samples, n_labels)
-        int32, or float64 with NaN if a label is missing. A data frame gives one of its kind, with
-        the same columns and index.
-
-    Raises
-    ------
-    InputError
-        If ``rankings`` is not a two-dimensional table of finite numbers or NaN, or has ties.
-
-    Examples
-    --------
-    >>> densify([[5, np.nan, 2], [0, 1, 9]])
-    array([[ 2., nan,  1.],
-           [ 1.,  2.,  3.]])
-    """
-    table = number_table(rankings, "rankings", finite=True)
-    _reject_ties(table)
-    return _framed_as(rankings, _ranked_by(table))
 
 
 def rankings_from_orderings(
@@ -89,10 +32,12 @@ def rankings_from_orderings(
     Parameters
     ----------
     orderings : iterable of sequences, or array or DataFrame of shape (n_samples, n_places)
-        Label indices, or names where ``labels`` is given. Rows may be shorter than n_labels, or be
-        padded at their end with -1 (with None or NaN, too, and with 0 for ``start=1``).
+        Label indices, or names where ``labels`` is given. Labels that tie stand in a tuple, list or
+        set on the place that they share: ``["b", ("a", "c"), "d"]``; a tuple that is itself one of
+        ``labels`` is that label. Rows may be shorter than n_labels, or be padded at their end with
+        -1 (with None or NaN, too, and with 0 for ``start=1``).
     n_labels : int, optional
-        Number of labels. Left out, it is the length of the longest row, padding included.
+        Number of labels. Left out, it is the number in the longest row, padding included.
     labels : sequence of label names, optional
         The names of the columns of the result, in their order.
     start : {0, 1}
@@ -101,13 +46,15 @@ def rankings_from_orderings(
     Returns
     -------
     rankings : ndarray or DataFrame, shape (n_samples, n_labels)
-        int32, or float64 with NaN if a row leaves labels out. A data frame of names gives one of
-        its kind, with ``labels`` as columns and the same index.
+        int32; float64 if a row leaves labels out (NaN) or ties them: each of these has the mean of
+        the places that they cover. A data frame of names gives one of its kind, with ``labels`` as
+        columns and the same index.
 
     Raises
     ------
     InputError
-        If a row names an unknown label, the same label twice, or a label after padding.
+        If a row names an unknown label, the same label twice, or a label after padding, or has an
+        empty place.
 
     Examples
     --------
@@ -115,12 +62,15 @@ def rankings_from_orderings(
     array([[5, 2, 3, 1, 4]], dtype=int32)
     >>> rankings_from_orderings([["b", "d", "a"]], labels=["a", "b", "c", "d"])
     array([[ 3.,  1., nan,  2.]])
+    >>> rankings_from_orderings([["b", ("a", "c"), "d"]], labels=["a", "b", "c", "d"])
+    array([[2.5, 1. , 2.5, 4. ]])
     """
     if start not in (0, 1):
         raise InputError(f"start must be 0 or 1, the index of the first label; it is {start!r}.")
     given = listed_orderings(orderings)
+    labels = None if labels is None else listed_labels(labels)
+    given, sizes = without_ties(given, labels)
     if labels is not None:
-        labels = listed_labels(labels)
         if n_labels not in (None, len(labels)):
             raise InputError(
                 f"n_labels must be left out or be the number of labels, {len(labels)}; "
@@ -138,6 +88,9 @@ def rankings_from_orderings(
     label = np.array([index for row in rows for index in row], dtype=np.int64)
     sample = np.repeat(np.arange(len(rows)), lengths)
     place = np.arange(len(label)) - np.repeat(np.cumsum(lengths) - lengths, lengths) + 1
+    tied = any(size is not None for size in sizes)
+    if tied:
+        place = np.array(_place_numbers(rows, sizes, given), dtype=np.int64)
     known = np.ones(len(rows), bool)
     known[sample[(label < 0) | (label >= n_labels)]] = False
     require_rows(
@@ -153,11 +106,11 @@ def rankings_from_orderings(
         once,
         [[names[index] for index in row] for row in rows] if not once.all() else rows,
         "orderings must name a label once at most",
-        "Remove the repeated labels; a ranking has no ties.",
+        "Remove the repeated labels; those that tie stand together, as in ['b', ('a', 'c')].",
     )
     rankings = np.full((len(rows), n_labels), np.nan)
     rankings[sample, label] = place
-    rankings = _integers_if_complete(rankings)
+    rankings = shared_places(rankings) if tied else integers_if_strict(rankings)
     return rankings if labels is None else _framed_as(orderings, rankings, labels)
 
 
@@ -177,20 +130,22 @@ def orderings_from_rankings(
     Returns
     -------
     orderings : list of n_samples lists
+        Labels with equal positions stand in a tuple, in the order of the columns.
 
     Raises
     ------
     InputError
-        If ``rankings`` is not a table of finite numbers or NaN, has ties, or ``labels`` has
-        another length than a row, or other names than a data frame.
+        If ``rankings`` is not a table of finite numbers or NaN, or ``labels`` has another length
+        than a row, or other names than a data frame.
 
     Examples
     --------
     >>> orderings_from_rankings([[3, 1, np.nan, 2]], labels=["a", "b", "c", "d"])
     [['b', 'd', 'a']]
+    >>> orderings_from_rankings([[2.5, 1, 2.5, 4]], labels=["a", "b", "c", "d"])
+    [['b', ('a', 'c'), 'd']]
     """
     table = number_table(rankings, "rankings", finite=True)
-    _reject_ties(table)
     labels = _labels_beside(labels, rankings)
     if labels is not None and len(labels) != table.shape[1]:
         raise InputError(
@@ -198,89 +153,49 @@ def orderings_from_rankings(
             f"it has {len(labels)} names."
         )
     lengths = np.sum(~np.isnan(table), axis=1).tolist()
-    rows = np.argsort(table, axis=1, kind="stable").tolist()
+    order = np.argsort(table, axis=1, kind="stable")
+    ordered = np.take_along_axis(table, order, axis=1)  # NaN goes to the end, and equals nothing
+    level = ordered[:, 1:] == ordered[:, :-1]
+    rows = order.tolist()
     if labels is not None:
         rows = [[labels[index] for index in row] for row in rows]
-    return [row[:length] for row, length in zip(rows, lengths, strict=True)]
+    rows = [row[:length] for row, length in zip(rows, lengths, strict=True)]
+    for i in np.flatnonzero(level.any(axis=1)).tolist():
+        rows[i] = _grouped(rows[i], level[i].tolist())
+    return rows
 
 
-def rankings_from_strings(
-    strings: Iterable[str], labels: Sequence[str] | None = None
-) -> tuple[NDArray, list[str]]:
-    """Read texts such as ``b>d>a``: label names, best first.
+def _grouped(row: list[Any], level: list[bool]) -> list[Any]:
+    """Put labels that are level with the one before them into a tuple with it."""
+    places: list[list[Any]] = []
+    for label, joins in zip(row, [False, *level], strict=False):
+        if joins:
+            places[-1].append(label)
+        else:
+            places.append([label])
+    return [tuple(place) if len(place) > 1 else place[0] for place in places]
 
-    Parameters
-    ----------
-    strings : iterable of str, such as a list or a column of a data frame
-        White space around a name does not matter; ``?`` is a ranking that is wholly missing.
-    labels : sequence of str, optional
-        The names of the columns of the result. Left out, they are all names that occur, sorted.
 
-    Returns
-    -------
-    rankings : ndarray, shape (n_samples, n_labels)
-        int32, or float64 with NaN if a label is missing.
-    labels : list of str
-        The names of the columns.
-
-    Raises
-    ------
-    InputError
-        If a text has an empty part, names a label twice, holds a tie (``a=b``, ``a~b``, ``{a,b}``)
-        or a name that ``labels`` lacks.
-
-    Examples
-    --------
-    >>> rankings, labels = rankings_from_strings(["b>d>a", "d>a>b"])
-    >>> labels
-    ['a', 'b', 'd']
-    >>> rankings.tolist()
-    [[3, 1, 2], [2, 3, 1]]
-    """
-    strings = listed_texts(strings)
+def _place_numbers(
+    rows: list[list[int]], sizes: list[list[int] | None], shown: list[Any]
+) -> list[int]:
+    """Count the places of all rows, one row after another, each as often as it has labels."""
+    numbers: list[int] = []
+    whole = np.ones(len(rows), bool)
+    for i, (row, size) in enumerate(zip(rows, sizes, strict=True)):
+        if size is None:
+            numbers += range(len(row))
+            continue
+        whole[i] = len(row) in accumulate(size, initial=0)  # what is cut off is whole places
+        number = [place for place, count in enumerate(size) for _ in range(count)]
+        numbers += number[: len(row)]
     require_rows(
-        np.array([isinstance(text, str) for text in strings], bool),
-        strings,
-        "strings must hold texts such as 'b>d>a'",
-        "Write '?' for a ranking that is missing.",
+        whole,
+        shown,
+        "orderings must hold padding at the end of a row only",
+        "Leave it out of the places that labels share.",
     )
-    parts = {text: [part.strip() for part in text.split(">")] for text in set(strings)}
-    names = sorted({part for text in parts.values() for part in text} - {"?", ""})
-    known = names if labels is None else listed_labels(labels)
-    if labels is None:  # where the labels are given, a sign of a tie can be part of a name
-        _require_texts(
-            strings,
-            {text: not set(text) & set("=~{}|<") for text in parts},
-            "strings must hold labels joined by '>'",
-            "Break ties first; give labels if such a sign belongs to a name.",
-        )
-    _require_texts(
-        strings,
-        {text: part == ["?"] or "" not in part for text, part in parts.items()},
-        "strings must name a label before and after every '>'",
-        "Write '?' for a ranking that is missing.",
-    )
-    _require_texts(
-        strings,
-        {text: part == ["?"] or set(part) <= set(known) for text, part in parts.items()},
-        f"strings must name the labels {', '.join(known)}",
-        "Give every name in labels; ties such as 'a>bc' are not read.",
-    )
-    _require_texts(
-        strings,
-        {text: len(part) == len(set(part)) for text, part in parts.items()},
-        "strings must name a label once at most",
-        "Remove the repeated labels; a ranking has no ties.",
-    )
-    # Few texts are distinct where there are few labels, so each is read once.
-    rows = [[] if part == ["?"] else part for part in parts.values()]
-    row_of_text = {text: row for row, text in enumerate(parts)}
-    distinct = rankings_from_orderings(rows, labels=known)
-    return distinct[np.array([row_of_text[text] for text in strings], int)], known
-
-
-def _require_texts(strings: list[str], good: dict[str, bool], need: str, remedy: str) -> None:
-    require_rows(np.array([good[text] for text in strings], bool), strings, need, remedy)
+    return numbers
 
 
 def _labels_beside(labels: Any, rankings: Any) -> Any:
@@ -298,26 +213,3 @@ def _labels_beside(labels: Any, rankings: Any) -> Any:
 def _framed_as(given: Any, rankings: NDArray, labels: Sequence[Hashable] | None = None) -> Any:
     """Put rankings into a data frame of the kind that was given, where one was."""
     return rankings if library_of(given) is None else frame_like(given, rankings, labels)
-
-
-def _reject_ties(table: NDArray) -> None:
-    ordered = np.sort(table, axis=1)  # NaN goes to the end, and equals nothing
-    require_rows(
-        (ordered[:, 1:] != ordered[:, :-1]).all(axis=1),
-        table,
-        "rankings must give every ranked label a position of its own",
-        "Break ties first: `rankings_from_scores` puts the lower label index first.",
-    )
-
-
-def _ranked_by(keys: NDArray) -> NDArray:  # float64 (n_samples, n_labels), smaller is better
-    order = np.argsort(keys, axis=1, kind="stable")
-    rankings = np.empty(keys.shape)
-    place = np.arange(1, keys.shape[1] + 1, dtype=np.float64)
-    np.put_along_axis(rankings, order, np.broadcast_to(place, keys.shape), axis=1)
-    rankings[np.isnan(keys)] = np.nan
-    return _integers_if_complete(rankings)
-
-
-def _integers_if_complete(rankings: NDArray) -> NDArray:
-    return rankings if np.isnan(rankings).any() else rankings.astype(np.int32)

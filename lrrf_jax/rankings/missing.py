@@ -7,20 +7,20 @@ import numpy as np
 from lrrf_jax._frames import column_arrays, frame_like, library_of
 from lrrf_jax._numbers import as_array
 from lrrf_jax._validation import require_share
-from lrrf_jax.rankings.conversion import densify
+from lrrf_jax.rankings.from_numbers import densify
 from lrrf_jax.rankings.validation import number_table
 
 
 def delete_labels(y: Any, p: float, seed: int | np.random.Generator) -> Any:
     """Delete every label of every row independently with probability ``p``.
 
-    The survivors of a row are ranked 1..m' again. A row may be left with one label or none: it
-    stays, and carries no preference (Zhou and Qiu 2018, section 5.1, do not say).
+    The survivors of a row are ranked 1..m' again, tied ones stay tied. A row may be left with one
+    label or none: it stays, and carries no preference (Zhou and Qiu 2018, section 5.1, do not say).
 
     Parameters
     ----------
     y : array-like or DataFrame, shape (n_samples, n_labels)
-        Positions, 1 = best; NaN is a label that is missing already.
+        Positions, 1 = best; equal ones are ties; NaN is a label that is missing already.
     p : float
         In [0, 1).
     seed : int or numpy.random.Generator
@@ -29,8 +29,9 @@ def delete_labels(y: Any, p: float, seed: int | np.random.Generator) -> Any:
     Returns
     -------
     ndarray or DataFrame, shape (n_samples, n_labels)
-        Float as ``y`` is, float32 for integers; NaN where a label is missing. A data frame gives
-        one of its kind, with the same columns and index.
+        Float as ``y`` is, float32 for integers; NaN where a label is missing; a tied label has the
+        mean of the places that the tie covers. A data frame gives one of its kind, with the same
+        columns and index.
 
     Raises
     ------

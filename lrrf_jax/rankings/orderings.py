@@ -1,6 +1,6 @@
 """Orderings as users write them, checked and turned into lists of label indices from 0."""
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Container, Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from lrrf_jax._validation import InputError
 from lrrf_jax.rankings.validation import require_rows
 
 _LARGEST = 2**62
+_TIED = (list, tuple, Set)  # how labels are written that share a place
 
 
 def listed_texts(strings: Any) -> list[Any]:
@@ -70,6 +71,45 @@ def _is_padding(cell: Any) -> bool:
     return (isinstance(cell, float) and cell != cell) or type(cell).__name__ == "NAType"
 
 
+def without_ties(
+    rows: list[list[Any]], labels: Sequence[Hashable] | None
+) -> tuple[list[list[Any]], list[list[int] | None]]:
+    """Write the labels that share a place, such as ``("a", "c")`` in a row, one after another.
+
+    Returns the rows, and of each that has such places the number of labels on every one of them. A
+    cell that is itself one of ``labels`` is a label.
+    """
+    known = {label for label in labels or () if isinstance(label, _TIED)}
+    flat: list[list[Any]] = []
+    sizes: list[list[int] | None] = []
+    for row in rows:
+        if not any(issubclass(kind, _TIED) for kind in set(map(type, row))):
+            flat.append(row)
+            sizes.append(None)
+            continue
+        places = [list(cell) if _is_tie(cell, known) else [cell] for cell in row]
+        flat.append([None if _is_padding(cell) else cell for place in places for cell in place])
+        sizes.append([len(place) for place in places])
+    require_rows(
+        np.array([size is None or 0 not in size for size in sizes], bool),
+        rows,
+        "orderings must hold a label at least on every place",
+        "Leave an empty place out.",
+    )
+    return flat, sizes
+
+
+def _is_tie(cell: Any, known: set[Any]) -> bool:
+    return isinstance(cell, _TIED) and not (isinstance(cell, Hashable) and _in(cell, known))
+
+
+def _in(cell: Any, known: Container[Any]) -> bool:
+    try:
+        return cell in known
+    except TypeError:  # a tuple of lists
+        return False
+
+
 def indices_of_names(rows: list[list[Any]], labels: Sequence[Hashable]) -> list[list[int]]:
     """Look every label name up; None and -1 at the end of a row are padding."""
     if len(set(labels)) != len(labels):
@@ -77,7 +117,7 @@ def indices_of_names(rows: list[list[Any]], labels: Sequence[Hashable]) -> list[
     index = {label: i for i, label in enumerate(labels)}
     index.setdefault(None, -1)  # padding, as is -1 itself
     index.setdefault(-1, -1)
-    known = [all(isinstance(name, Hashable) and name in index for name in row) for row in rows]
+    known = [all(isinstance(name, Hashable) and _in(name, index) for name in row) for row in rows]
     require_rows(
         np.array(known, bool),
         rows,

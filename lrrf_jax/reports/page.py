@@ -11,7 +11,7 @@ import markupsafe
 from lrrf_jax._validation import InputError
 from lrrf_jax.evaluation import FoldResult, Summary, summarize
 from lrrf_jax.evaluation.protocol import AS_RUN_BY_AUTHORS
-from lrrf_jax.reports import figures, results, settings, significance
+from lrrf_jax.reports import figures, measures, results, settings, significance
 from lrrf_jax.reports.parts import Failures, Number, Section, Text, plain
 
 
@@ -87,6 +87,9 @@ def comparison_page(
         ),
         Section("folds", "Every fold", _by_share(summary, "fold", results.every_fold)),
     ]
+    if any(run.measured for run in summary.runs.values()):
+        parts = _by_share(summary, "measure", measures.measures)
+        sections.insert(1, Section("measures", "Measures beside tau", parts))
     if len(summary.shares) > 1 and (curves := results.curves(summary)):
         sections.insert(0, Section("curves", "Scores against missing labels", curves))
     if failures:
@@ -122,11 +125,10 @@ def _printable(value: Any) -> Any:
 
 def _opening(summary: Summary, when: str, command: str | None) -> Iterator[Text]:
     run = next(iter(summary.runs.values()))
-    n_folds = run.settings["folds"]
     yield Text(
         f"{_count(len(summary.learners), 'learner')} on "
         f"{_count(len(summary.datasets), 'data set')}: Kendall’s tau, from −1 to 1, larger is "
-        f"better; {n_folds}-fold cross-validation, "
+        f"better; {settings.cut(summary)} cross-validation, "
         f"{'once' if len(run.scores) == 1 else f'{len(run.scores)} times'}, with the same "
         f"folds for every learner. {when}."
     )

@@ -26,18 +26,34 @@ def settings(
     return [*parts, _parameters(summary)]
 
 
+def cut(summary: Summary) -> str:
+    """Say into how many folds the tables were cut: "10-fold"."""
+    counts = sorted({run.settings["folds"] for run in summary.runs.values()})
+    return f"{counts[0]}-fold" if len(counts) == 1 else f"{counts[0]}- to {counts[-1]}-fold"
+
+
+def _splits(summary: Summary) -> dict[str, Any]:
+    """Tell how the rows of each table were cut, where they were not just shuffled."""
+    found = {}
+    for run, result in summary.runs.items():
+        if "splits" in result.settings:
+            found[run.data] = f"{run.data}: {result.settings['splits']}"
+    return {"Folds cut by": list(found.values())} if found else {}
+
+
 def _protocol(summary: Summary) -> dict[str, Any]:
-    run = next(iter(summary.runs.values()))
-    n_run = {result.scores.shape[1] for result in summary.runs.values()}
-    chosen = run.settings
+    runs = list(summary.runs.values())
+    n_run = {result.scores.shape[1] for result in runs}
+    chosen = runs[0].settings
     return {
-        "Folds": chosen["folds"],
+        "Folds": ", ".join(map(str, sorted({r.settings["folds"] for r in runs}))),
         "Folds run per repeat": ", ".join(map(str, sorted(n_run))),
         "Repeats": chosen["repeats"],
         "Seed": chosen["seed"],
         "Labels deleted": ", ".join(f"{share:g}" for share in summary.shares),
         "Protocol": chosen["protocol"],
         "Stratified folds": "yes" if chosen["stratified"] else "no",
+        **_splits(summary),
     }
 
 

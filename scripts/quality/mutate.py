@@ -33,8 +33,10 @@ from typing import NamedTuple
 ROOT = Path(__file__).parents[2]
 # Focused tests of each module, quick without compiling; -k and the like may be added.
 SUITES = {
-    "lrrf_jax/metrics.py": "tests/test_metrics.py tests/test_metric_properties.py "
+    "lrrf_jax/metrics/of_rankings.py": "tests/test_metrics.py tests/test_metric_properties.py "
     "tests/test_metric_arguments.py",
+    "lrrf_jax/metrics/of_scores.py": "tests/test_metrics_of_scores.py",
+    "lrrf_jax/metrics/_choices.py": "tests/test_metrics_of_scores.py tests/test_metrics.py",
     "lrrf_jax/rankings/aggregation.py": "tests/rankings/test_aggregation.py "
     "tests/rankings/test_aggregation_properties.py "
     "-k not(search_ends)and(not(almost_always))and(not(batch_around))and(not(search_busy))",

@@ -51,7 +51,7 @@ def test_a_setting_goes_to_the_learners_that_have_it(lrrf):
 
 
 def test_a_bad_table_is_reported_while_the_others_are_finished(lrrf, toy, tmp_path):
-    (tmp_path / "bad.csv").write_text("A1,L1,L2\n1,1,1\n")
+    (tmp_path / "bad.csv").write_text("A1,L1,L2\n1,1,7\n")
     tables = (tmp_path / "bad.csv", "builtin:iris", tmp_path / "none.csv")
     code, out, err = lrrf("evaluate", *tables, *FAST)
     assert code == 5

@@ -177,7 +177,7 @@ REFUSED = {
     "text": ("A1,L1,L2\n1,1,2\nx,1,2\n", "column 'A1' must hold numbers; row 2 (line 3)"),
     "infinity": ("A1,L1,L2\n1,1,2\n-inf,1,2\n", "'A1' must hold finite float32 numbers; row 2"),
     "text label": ("A1,L1,L2\n1,1,x\n", "column 'L2' must hold numbers; row 1 (line 2)"),
-    "repeated": ("A1,L1,L2\n1,1,2\n1,1,1\n", "row 2 (line 3) is [1, 1]: position 1 is repeated"),
+    "repeated": ("A1,L1,L2\n1,1,2\n1,2,2\n", "row 2 (line 3) is [2, 2]: position 2 is repeated"),
     "skipped": (
         "A1,L1,L2\n1,1,3\n",
         "positions are skipped (1 of 1 rows fail). If a label",

@@ -72,7 +72,18 @@ def test_a_probability_outside_its_range_is_refused(p):
         delete_labels([[1, 2]], p, 0)
 
 
-@pytest.mark.parametrize("y", [[1, 2, 3], [[1, 1, 2]], [["a", "b"]]])
+def test_ties_stay_ties_and_places_are_closed_behind_them():
+    y = np.array([[1, 2, 2, 4, 5]] * 400)  # competition ranks
+    left = delete_labels(y, 0.4, 0)
+    ranked = ~np.isnan(left)
+    expected = rankdata(np.where(ranked, y, np.nan), axis=1, nan_policy="omit")
+    np.testing.assert_array_equal(left, expected)
+    assert (left[:, 1] == left[:, 2]).sum() > 100
+    strict = delete_labels(np.array([[1, 2, 3, 4, 5]] * 400), 0.4, 0)
+    np.testing.assert_array_equal(np.isnan(strict), ~ranked)  # the same draws
+
+
+@pytest.mark.parametrize("y", [[1, 2, 3], [["a", "b"]]])
 def test_what_is_no_table_of_rankings_is_refused(y):
     with pytest.raises(InputError):
         delete_labels(y, 0.3, 0)

@@ -185,12 +185,6 @@ def test_close_gaps_makes_positions_dense(tmp_path):
     np.testing.assert_array_equal(y, np.float32([[2, 1, 3], [np.nan, 2, 1], [1, 2, 3]]))
 
 
-def test_scores_rank_the_larger_first_and_the_lower_index_on_ties(tmp_path):
-    path = written(tmp_path, "A,L1,L2,L3\n1,0.1,0.7,0.7\n2,-1,,3\n")
-    y = read(path, convention="scores").y
-    np.testing.assert_array_equal(y, np.float32([[3, 1, 2], [2, np.nan, 1]]))
-
-
 @pytest.mark.parametrize(
     ("rows", "labels", "expected"),
     [
@@ -290,10 +284,15 @@ REFUSED = {
     "text among labels": ("A1,L1,L2\n1,x,2\n", {}, ["column 'L1'", "row 1 (line 2)", "'x'"]),
     "infinity": ("A1,L1,L2\n1,1,2\n-inf,1,2\n", {}, ["'A1'", "row 2 (line 3)", "-inf", "1 of 2"]),
     "beyond float32": ("A1,L1,L2\n1e39,1,2\n", {}, ["'A1'", "row 1", "1e+39", "float32"]),
-    "repeated position": (
-        "A,L1,L2,L3\n1,1,2,3\n1,1,1,3\n1,2,2,1\n",
+    "no form of ties": (
+        "A,L1,L2,L3,L4\n1,1,1,3,4\n1,1,3,3,4\n1,4,4,4,4\n",
         {},
-        ["row 2 (line 3) is [1, 1, 3]", "position 1 is repeated", "2 of 3 rows"],
+        [
+            "row 2 (line 3) is [1, 3, 3, 4]",
+            "position 3 is repeated",
+            "1, 1, 3 or 1, 1, 2",
+            "2 of 3",
+        ],
     ),
     "skipped position": (
         "A,L1,L2,L3\n1,1,2,4\n",
@@ -303,9 +302,11 @@ REFUSED = {
     "skipped for missing": ("A,L1,L2,L3\n1,1,,3\n1,1,2,3\n", {}, ["[1, NaN, 3]", "close_gaps"]),
     "zero-based": ("A,L1,L2\n1,0,1\n", {}, ["start at 0", "Add 1"]),
     "zero with close_gaps": ("A,L1,L2\n1,0,1\n", {"close_gaps": True}, ["start at 0"]),
-    "tie with close_gaps": ("A,L1,L2\n1,5,5\n", {"close_gaps": True}, ["position 5 is repeated"]),
+    "half alone": ("A,L1,L2\n1,5.5,2\n", {"close_gaps": True}, ["5.5 ties with no other"]),
+    "scores with close_gaps": ("A,L1,L2\n1,5.4,2\n", {"close_gaps": True}, ["no whole number"]),
+    "equal scores": ("A,L1,L2\n1,0.5,0.5\n", {}, ["no whole number", "--scores"]),
     "negative": ("A,L1,L2\n1,-1,1\n", {}, ["negative", "empty where a label is missing"]),
-    "fraction": ("A,L1,L2\n1,0.5,1\n", {}, ["no whole number", 'convention="scores"']),
+    "fraction": ("A,L1,L2\n1,0.5,1\n", {}, ["no whole number", "scores="]),
     "infinite position": ("A,L1,L2\n1,inf,1\n", {}, ["infinite", 'missing="last"']),
     "empty label": (
         "A,L1,L2,L3\n1,1,,2\n1,2,,1\n",
@@ -326,7 +327,7 @@ REFUSED = {
         {},
         ["column 'ranking'", "row 2 (line 3) holds 'b>>a'", "2 of 3"],
     ),
-    "text ranking tie": ("A,ranking\n1,a=b>c\n", {}, ["'a=b>c'", "break ties"]),
+    "text ranking tie": ("A,ranking\n1,a=b>c\n2,a={b>c\n", {}, ["'a={b>c'", "'=' where they tie"]),
     "no text ranking": ("A,ranking\n1,3\n2,4\n", {}, ["no cell holds a '>'"]),
     "text ranking only": ("ranking\na>b\n", {}, ["no feature column"]),
     "text with convention": (

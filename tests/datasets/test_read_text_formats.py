@@ -184,21 +184,35 @@ def test_a_count_of_billions_takes_no_memory_and_weighs_as_much(tmp_path):
 
 
 @pytest.mark.parametrize("colon", [True, False], ids=["modern", "old"])
-def test_labels_tied_at_the_end_are_missing_and_come_last_if_asked_to(tmp_path, colon):
-    orders = ["4: 2,{1,3}", "1: {2},1,3", "1: {1,2,3}"]
-    head = "# NUMBER ALTERNATIVES: 3\n" if colon else "3\n1,a\n2,b\n3,c\n6,6,3\n"
+def test_alternatives_in_braces_tie_wherever_they_stand(tmp_path, colon):
+    orders = ["4: 2,{1,3}", "1: {2},1,3", "1: {1,2,3}", "2: {3, 1},2", "1: {1,2},3"]
+    head = "# NUMBER ALTERNATIVES: 4\n" if colon else "4\n1,a\n2,b\n3,c\n4,d\n9,9,4\n"
     text = head + "\n".join(orders if colon else [order.replace(": ", ",") for order in orders])
     for suffix in ("toc", "toi"):
-        path = written(tmp_path, text, f"t.{suffix}")
-        with pytest.warns(UserWarning, match=r"2 of 3 orders end in a tie.*missing=\"last\""):
-            data = read(path)
-        np.testing.assert_array_equal(
-            data.y, np.float32([[NAN, 1, NAN], [2, 1, 3], [NAN, NAN, NAN]])
-        )
-        assert data.sample_weight.tolist() == [4, 1, 1]
-    with pytest.warns(UserWarning, match="1 of 3 rows rank too few"):
-        top = LEARNERS["default"](missing="last").fit(data.X, data.y, data.sample_weight)
+        data = read(written(tmp_path, text, f"t.{suffix}"))
+        expected = [[2.5, 1, 2.5], [2, 1, 3], [2, 2, 2], [1.5, 3, 1.5], [1.5, 1.5, 3]]
+        np.testing.assert_array_equal(data.y[:, :3], np.float32(expected))
+        assert np.isnan(data.y[:, 3]).all()
+        assert data.sample_weight.tolist() == [4, 1, 1, 2, 1]
+    top = LEARNERS["default"]().fit(data.X, data.y[:, :3], data.sample_weight)
     assert top.predict(data.X)[0].tolist() == [2, 1, 3]
+
+
+def test_a_row_of_xarff_may_tie_labels(tmp_path):
+    rows = "1,a>b=c\n2,b ~ c>a\n3,'{a,b}>c'\n4,a=b|c>a\n"
+    path = written(tmp_path, HEADER + "@data\n" + rows[:-10], "t.xarff")
+    assert read(path).y.tolist() == [[1, 2.5, 2.5], [3, 1.5, 1.5], [1.5, 1.5, 3]]
+    path = written(tmp_path, HEADER + "@data\n" + rows, "t.xarff")
+    with pytest.raises(InputError, match=r"row 4 .* holds 'a=b\|c>a'"):
+        read(path)
+
+
+def test_folds_and_groups_of_xarff_are_attributes(tmp_path):
+    header = "@attribute town {x,y}\n@attribute fold NUMERIC\n" + HEADER
+    path = written(tmp_path, header + "@data\nx,2,1,a>b\ny,1,3,b>a>c\n", "t.xarff")
+    data = read(path, fold_column="fold", group_column="town")
+    assert (data.folds.tolist(), data.groups.tolist()) == ([2, 1], ["x", "y"])
+    assert (data.feature_names, data.ignored) == (("A1",), ())
 
 
 def test_only_the_consensus_learns_without_features_and_others_name_it(tmp_path):
@@ -210,7 +224,10 @@ def test_only_the_consensus_learns_without_features_and_others_name_it(tmp_path)
 
 
 PREFLIB_REFUSED = {
-    "tie": ("# NUMBER ALTERNATIVES: 3\n2: {1,2},3\n", "line 2 holds '{1,2},3'; ties before the"),
+    "twice in a tie": (
+        "# NUMBER ALTERNATIVES: 3\n2: {1,2},2\n",
+        "line 2 holds '{1,2},2'; an order",
+    ),
     "open tie": ("# NUMBER ALTERNATIVES: 3\n2: 1,{2,3\n", "each once"),
     "empty cell": ("# NUMBER ALTERNATIVES: 3\n2: 1,,2\n", "each once"),
     "endless count": (f"# NUMBER ALTERNATIVES: 3\n1{'0' * 400}: 1,2\n", "below 10**15"),

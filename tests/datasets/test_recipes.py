@@ -42,7 +42,7 @@ def test_builtin_sets_are_complete_finite_and_the_same_each_time(name):
 
 
 def test_builtin_names_are_those_of_the_table():
-    assert builtin_names() == tuple(SHAPES)
+    assert builtin_names() == (*SHAPES, "algorithms", "reactions")
 
 
 def test_an_unknown_name_lists_the_known_ones():

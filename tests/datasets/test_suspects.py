@@ -129,9 +129,9 @@ def test_what_is_excluded_is_nothing_else():
     chosen = choose_columns(
         "t", names, features=None, labels=None, ranking=None, exclude="id, A2,L3"
     )
-    assert chosen == (("A1",), ("L1", "L2"), None)
+    assert chosen == (("A1",), ("L1", "L2"), None, ())
     chosen = choose_columns("t", names, features="A*", labels="L*", ranking=None, exclude="*2")
-    assert chosen == (("A1",), ("L1", "L3"), None)
+    assert chosen == (("A1",), ("L1", "L3"), None, ())
     for argument in ("features", "labels", "ranking"):
         wanted = {"features": None, "labels": None, "ranking": None, argument: "A1"}
         with pytest.raises(InputError, match=rf"'A1' is asked for in {argument}= and left out"):

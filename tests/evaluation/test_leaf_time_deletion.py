@@ -126,6 +126,9 @@ def test_partial_rankings_and_other_learners_are_refused():
     partial = np.vstack([IRIS.y[:-1], partial])
     with pytest.raises(InputError, match="y has missing labels"):
         cross_validate("lr-rf", IRIS.X, partial, 3, 1, protocol="as-run-by-authors")
+    tied = np.vstack([IRIS.y[:-1], [[1.5, 1.5, 3]]])
+    with pytest.raises(InputError, match="y has labels that tie"):
+        cross_validate("lr-rf", IRIS.X, tied, 3, 1, protocol="as-run-by-authors")
     for learner in ("default", RandomForestLabelRanker()):
         with pytest.raises(InputError, match="reproduces one forest only"):
             cross_validate(learner, IRIS.X, IRIS.y, protocol="as-run-by-authors")

@@ -1,6 +1,7 @@
 import base64
 import dataclasses
 import datetime
+import json
 import os
 import sys
 import xml.etree.ElementTree
@@ -176,6 +177,56 @@ def test_the_protocol_of_the_authors_is_marked_as_no_evidence():
     found = [dataclasses.replace(r, protocol="as-run-by-authors") for r in results()]
     page = checked(comparison_page(found, created=CREATED))
     assert any("does not tell how well a learner does" in text for text in page.texts)
+
+
+def measured(found, values):
+    """Results of folds with a measure of scores; ``values`` by learner."""
+    rows = ("single best", [10.0, 5]), ("random", [5.0, 5]), ("oracle", [40.0, 5])
+    return [
+        dataclasses.replace(
+            result,
+            folds=6,
+            splits="leave-one-out",
+            measures=json.dumps(
+                {
+                    "utility": {"learner": [values[result.learner], 5], **dict(rows)},
+                    "regret": {"learner": [-values[result.learner], 5], **dict(rows)},
+                }
+            ),
+        )
+        for result in found
+    ]
+
+
+def test_other_measures_are_shown_with_the_best_learner_in_bold_above_the_baselines():
+    values = {"a": 20, "b": 30.0, "c": 30.0 + 1e-13}
+    found = measured(results(data=("d0", "d1")), values) + results(data=("d2",), taus=TAUS[:1])
+    page = checked(comparison_page(found, created=CREATED))
+    header, *rows = page.table("beside tau on d1")
+    assert header == ["Learner", "utility ↑", "regret ↓"]
+    assert rows == [
+        ["a", "4.0000", "−4.0000"],
+        ["b", "6.0000", "−6.0000"],
+        ["c", "6.0000", "−6.0000"],
+        ["single best", "2.0000", "2.0000"],
+        ["random", "1.0000", "1.0000"],
+        ["oracle", "8.0000", "8.0000"],
+    ]
+    captions = [table["caption"] for table in page.tables if "beside tau" in table["caption"]]
+    assert len(captions) == 2  # the third data set has none
+    without = [dataclasses.replace(result, measures="") for result in found]
+    plain = checked(comparison_page(without, created=CREATED))
+    bold = [sum(name == "strong" for name, _ in p.elements) for p in (page, plain)]
+    assert bold[0] - bold[1] == 2 * 2 * 2  # b and c, in two columns of two tables
+    assert any("3- to 6-fold cross-validation" in text for text in page.texts)
+    assert any("d0: leave-one-out" in text for text in page.texts)
+    assert not any("Measures beside tau" in text for text in plain.texts)
+
+
+def test_one_learner_alone_is_the_best_of_nothing():
+    found = measured(results(("d0",), ("a",), taus=TAUS[:1, :1]), {"a": 20})
+    page = checked(comparison_page(found, created=CREATED))
+    assert not any(name == "strong" for name, _ in page.elements)
 
 
 def test_a_control_that_is_no_learner_is_refused():
