@@ -263,6 +263,14 @@ def test_neighbours_agree_with_scikit_lr(table, weights, name):
     assert found.tolist() == in_normal_form(expected)
 
 
+def test_tau_x_agrees_with_scikit_lr():
+    """That of ties of all labels too; ``sklr.metrics.tau_x_score(TIED[20:], TIED[:20])``."""
+    tied = golden.TABLES["tied"]
+    every = [len(set(row)) == 1 for row in tied[20:].tolist()]
+    assert any(every)
+    assert metrics.tau_x(tied[20:], tied[:20]) == pytest.approx(-0.1, abs=1e-12)
+
+
 @pytest.mark.parametrize(("table", "criterion"), golden.TREES)
 def test_leaves_agree_with_the_trees_of_scikit_lr(table, criterion):
     _, y = golden_table(table)
