@@ -264,7 +264,7 @@ def test_neighbours_agree_with_scikit_lr(table, weights, name):
 
 
 def test_tau_x_agrees_with_scikit_lr():
-    """That of ties of all labels too; ``sklr.metrics.tau_x_score(TIED[20:], TIED[:20])``."""
+    """By ``sklr.metrics.tau_x_score(TIED[:20], TIED[20:])``, which is symmetric."""
     tied = golden.TABLES["tied"]
     every = [len(set(row)) == 1 for row in tied[20:].tolist()]
     assert any(every)
