@@ -63,9 +63,10 @@ class PartialModel(abc.ABC):
           (whatever share of labels they rank); NaN where there is none;
         - "rpc": 2 p - 1 of the pair's probability p, whatever the ``voting``; "ll":
           2 p - 1 of the probability that its loss gives to the edge;
-        - "cc", "default" and all others: 1 or -1, as the scores have it, and 0 where they are
-          equal. The margins of a perceptron have no scale, and mean votes, which is all that
-          "default" keeps, do not tell how many preferred a label.
+        - "default": the same of all training rankings (of a model that was saved before there
+          were bucket orders: 1 or -1, as its votes have it);
+        - "cc" and all others: 1 or -1, as the scores have it, and 0 where they are equal, for the
+          margins of a perceptron have no scale.
 
         Examples
         --------

@@ -13,9 +13,12 @@ from lrrf_jax._typing import AnyArray, Array, NDArray
 from lrrf_jax.learners._table import TrainingTable
 from lrrf_jax.learners.base import LabelRanker
 from lrrf_jax.learners.on_device import RowFunction
+from lrrf_jax.learners.persistence.content import Content
 from lrrf_jax.learners.persistence.schema import Stored
 from lrrf_jax.learners.persistence.stored import PlainConfig
 from lrrf_jax.rankings.aggregation import borda
+from lrrf_jax.rankings.bucket_orders import table_preferences
+from lrrf_jax.rankings.pairwise import pair_signs_on_host
 from lrrf_jax.rankings.statistics import borda_votes_on_host
 
 
@@ -23,12 +26,17 @@ class ConsensusParams(NamedTuple):
     """What is known of the labels, whatever the row."""
 
     mean_vote: Annotated[AnyArray, Stored("float32", "n_labels")]
+    # Mean over the rankings that rank both labels; NaN: there is none.
+    preference: Annotated[
+        AnyArray, Stored("float32", "n_outputs", minimum=-1, maximum=1, missing=True)
+    ]
 
 
 def fit_consensus(table: TrainingTable) -> ConsensusParams:
-    """Average the generalised Borda votes of the training rankings."""
+    """Average the generalised Borda votes of the training rankings, and their preferences."""
     votes = borda_votes_on_host(table.positions).astype(np.float64)
-    return ConsensusParams(np.average(votes, axis=0, weights=table.weight).astype(np.float32))
+    mean_vote = np.average(votes, axis=0, weights=table.weight).astype(np.float32)
+    return ConsensusParams(mean_vote, table_preferences(table.positions, table.weight))
 
 
 @functools.partial(jit, static_argnames="of_ranks")
@@ -72,3 +80,21 @@ class ConsensusLabelRanker(LabelRanker):
 
     def _scores(self, features: NDArray) -> Any:
         return consensus_rows(self.params_.mean_vote, features, of_ranks=False)
+
+    def _preferences(self, features: NDArray) -> NDArray:
+        return np.tile(self.params_.preference, (len(features), 1))
+
+    @classmethod
+    def _n_outputs(cls, config: PlainConfig, n_labels: int) -> int:
+        return n_labels * (n_labels - 1) // 2
+
+    @classmethod
+    def _read_arrays(
+        cls, arrays: dict[str, NDArray], content: Content, format_version: int
+    ) -> ConsensusParams:
+        vote = arrays.get("mean_vote")
+        if vote is not None and vote.ndim == 1 and "preference" not in arrays:
+            # Files of 0.1.0 before bucket orders hold the votes alone, which say who is ahead.
+            signs = pair_signs_on_host(-vote[None].astype(np.float32))[0].astype(np.float32)
+            arrays = {**arrays, "preference": signs}
+        return super()._read_arrays(arrays, content, format_version)

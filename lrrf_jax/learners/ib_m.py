@@ -24,8 +24,10 @@ class MallowsNeighborsLabelRanker(NeighborsLabelRanker):
     near rows the first in training counts. ``n_neighbors`` counts rows, whatever they weigh; among
     them a row of weight w counts as w rows. Partial rankings count by the share of labels that they
     rank, and are completed by hard expectation-maximisation
-    (`lrrf_jax.rankings.mallows.fit_tables`). Scores are mean Borda votes,
-    from 1 to the number of labels. The model holds the training table.
+    (`lrrf_jax.rankings.mallows.fit_tables`). Labels that a ranking ties have an order that is not
+    known: they start with the mean of their votes, and then are in the order of the centre, for
+    that is the most probable one; their tie counts in full, as something that is ranked. Scores
+    are mean Borda votes, from 1 to the number of labels. The model holds the training table.
 
     Fitting an int costs nothing; predicting, and "auto", O(n_train n_features) per
     row.
@@ -40,7 +42,7 @@ class MallowsNeighborsLabelRanker(NeighborsLabelRanker):
     name = "ib-m"
     by_share = True
 
-    def _model(self) -> Model:
+    def _model(self, tied: bool) -> Model:
         return mallows_scores
 
     def _overall(self, table: TrainingTable) -> NDArray:

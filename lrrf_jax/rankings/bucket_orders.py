@@ -23,7 +23,7 @@ from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError, require_choice
 from lrrf_jax.rankings.bucket_pivot import Variant, pivot_places
 from lrrf_jax.rankings.optimal_buckets import MAX_LABELS, optimal_places
-from lrrf_jax.rankings.pairwise import n_labels_of_pairs, pair_indices
+from lrrf_jax.rankings.pairwise import n_labels_of_pairs, pair_indices, row_blocks
 
 _VARIANTS = {
     "bpa": Variant(),
@@ -191,7 +191,7 @@ def mean_preferences(
     positions: NDArray,  # float (n_groups, n_rankings, n_labels), NaN: missing
     weight: NDArray,  # float32 (n_groups, n_rankings), not negative
 ) -> NDArray:  # float32 (n_groups, n_pairs) in [-1, 1]
-    """Average the preferences of the rankings of each group, over those that rank both labels.
+    """Average the preferences of the few rankings of each group, over those that rank both labels.
 
     A tie is for neither label. NaN where no ranking of positive weight ranks both.
 
@@ -213,3 +213,22 @@ def mean_preferences(
         counted += share * ~np.isnan(one + other)
     with np.errstate(invalid="ignore"):
         return (total / counted).astype(np.float32).T
+
+
+def table_preferences(
+    positions: NDArray,  # float (n_rankings, n_labels), NaN: missing
+    weight: NDArray | None = None,  # float64 (n_rankings,), not negative; None: all equal
+) -> NDArray:  # float32 (n_pairs,) in [-1, 1], NaN: no ranking ranks both
+    """Average the preferences of all rankings of a table, as `mean_preferences` does of groups."""
+    first, second = pair_indices(positions.shape[1])
+    total, counted = np.zeros((2, len(first)))
+    for rows in row_blocks(*positions.shape):
+        one, other = positions[rows, first], positions[rows, second]
+        signs = (one < other).astype(np.int8) - (one > other)
+        known = ~np.isnan(one + other)
+        share = np.ones((len(one), 1)) if weight is None else weight[rows, None]
+        # Column by column, so that a sum does not depend on where its labels are.
+        total += np.add.reduce(share * signs, axis=0)
+        counted += np.add.reduce(share * known, axis=0)
+    with np.errstate(invalid="ignore"):
+        return (total / counted).astype(np.float32)

@@ -72,6 +72,29 @@ def tau_x(truth: Positions, prediction: Positions) -> PerRow:
 
 
 @works_with_our_settings
+def tau_b(truth: Positions, prediction: Positions) -> PerRow:
+    """Divide (concordant - discordant) by the geometric mean of the pairs that each side orders.
+
+    A pair tied on one side counts 0, and in the denominator of the other side: an order where the
+    truth ties costs as much as a tie where the truth orders. NaN where a side ties all common
+    labels. Equals ``scipy.stats.kendalltau``, and `kendall_tau` without ties. Kendall 1945.
+
+    Examples
+    --------
+    >>> truth = np.array([[1.0, 2, 2, 4], [1, 1, 1, 1]])
+    >>> prediction = np.array([[1.0, 2, 3, 4], [1, 2, 3, 4]])
+    >>> tau_b(truth, prediction).round(3).tolist()
+    [0.913, nan]
+    """
+    true_sign, predicted_sign, _ = _pair_signs(truth, prediction)
+    xp = namespace_of(truth, prediction)
+    agreement = (true_sign * predicted_sign).sum(axis=-1, dtype=truth.dtype)
+    n_true = (true_sign != 0).sum(axis=-1, dtype=truth.dtype)
+    n_predicted = (predicted_sign != 0).sum(axis=-1, dtype=truth.dtype)
+    return _quotient(agreement, xp.sqrt(n_true * n_predicted))
+
+
+@works_with_our_settings
 def weighted_tau(truth: Positions, prediction: Positions) -> PerRow:
     """Return tau with weight 1/r_i + 1/r_j on the pair of the labels at places r_i and r_j.
 

@@ -1,5 +1,8 @@
 """Mallows' distribution of rankings: P(r) = exp(-theta D(r, centre)) / phi(theta).
 
+Labels that a ranking ties have an order that is not known: `log_likelihood` sums over all of them,
+fits take the most probable one.
+
 D is Kendall's distance, and theta, 0 or more, the dispersion: 0 makes all rankings equally likely,
 infinity allows the centre alone. Given a number of labels, everything but the centre is a function
 of one number: `log_normaliser` and `expected_distance` of theta, `fit_dispersion` of the mean
@@ -62,11 +65,14 @@ def log_normaliser(theta: Any, n_labels: int) -> Any:
     [6.0, 2.625, 1.0]
     """
     xp, theta = _floats(theta)
+    return _log_factors(xp, theta, n_labels).sum(axis=-1)
+
+
+def _log_factors(xp: Any, theta: Any, n_labels: int) -> Any:  # (..., n_labels)
     steps = with_leading_axes(xp.arange(1, n_labels + 1).astype(theta.dtype), theta.ndim + 1)
     safe = xp.where(theta > 0, theta, xp.ones_like(theta))[..., None]
     terms = xp.log(xp.expm1(-steps * safe) / xp.expm1(-safe))
-    terms = xp.where(theta[..., None] > 0, terms, xp.log(steps))
-    return terms.sum(axis=-1)
+    return xp.where(theta[..., None] > 0, terms, xp.log(steps))
 
 
 @works_with_our_settings
@@ -164,18 +170,30 @@ def fit_dispersion(mean_distance: Any, n_labels: int, n_ranked: Any = None) -> A
 
 @works_with_our_settings
 def log_likelihood(
-    positions: AnyArray,  # float or int (..., n_labels), complete
+    positions: AnyArray,  # float or int (..., n_labels), complete; ties: order unknown
     centre: AnyArray,  # int or float (..., n_labels), a permutation of 1..n_labels
     theta: AnyArray,  # float (...), 0 or more
 ) -> AnyArray:  # theta.dtype (...)
-    """Return the log of the probability of each complete ranking; -inf where it has none."""
+    """Return the log of the probability of each ranking that ranks all; -inf where it has none.
+
+    That of ties is of all their orders together, a product: the pairs that are ordered are reversed
+    in all of them or in none, and the orders of d labels that tie add up to phi of d labels.
+    """
     xp = namespace_of(positions, centre, theta)
     _, theta = _floats(xp.asarray(theta))
+    n_labels = positions.shape[-1]
     distance = kendall_distance(positions.astype(theta.dtype), centre.astype(theta.dtype))
     # At infinite theta, 0 distance costs nothing: that is not infinity times 0.
     apart = distance > 0
     cost = xp.where(apart, xp.where(apart, distance, 1.0) * theta, 0.0)
-    return -cost - log_normaliser(theta, positions.shape[-1])
+    # The i-th label of a tie, from 0, brings the factor i + 1 of phi; the first, alone, 1.
+    index = xp.arange(n_labels)
+    lower = with_leading_axes(index[None, :] < index[:, None], positions.ndim + 1)
+    level = positions[..., None, :] == positions[..., :, None]
+    number = (level & lower).sum(axis=-1)
+    factors = xp.broadcast_to(_log_factors(xp, theta, n_labels), number.shape)
+    within = xp.take_along_axis(factors, number, axis=-1).sum(axis=-1)
+    return -cost - (log_normaliser(theta, n_labels) - within)
 
 
 @works_with_our_settings
@@ -236,7 +254,8 @@ def fit_groups(
     from its original form, by `most_probable_extension`, and Borda's ranking of the completed ones
     is the next centre, until nothing changes or for `MAX_ITERATIONS`. It may cycle: the last
     counts. Exact maximum likelihood would take Kemeny's ranking, which is hard to find. Complete
-    rankings need no second step.
+    rankings need no second step. Labels that a ranking ties start with the mean of their votes;
+    then their order is that of the centre, of all orders the most probable one.
 
     A label that no ranking of a group ranks gets the middle vote at the start, and then goes where
     the centre has it. With ``unseen="last"`` it comes last throughout, and counts in nothing: the

@@ -2,7 +2,17 @@
 
 Each place goes to one of the labels that are left, with probability proportional to its strength.
 A partial ranking is one of the labels that it ranks, whatever the others: nothing has to be
-completed. Labels that share the last place (top-k lists) are left, in no order.
+completed. Labels that share the last place (top-k lists, and ties of all that is left) are left, in
+no order.
+
+Any other tie is several places that its labels won, in an order that is not known, by Efron's
+likelihood: of d labels that tie, each wins a place once, and while the r-th of these places is
+given, (r - 1) / d of every one of them is gone. That is the likelihood of one order, averaged over
+all orders, to first order in how the strengths of the tied labels differ, and exactly so where they
+are equal. It is Plackett-Luce's own without ties, stays linear in the strengths that are left, and
+draws tied labels together. (`davidson_luce` has the model in which ties are results of their own,
+with a prevalence. A few near rankings do not tell that number: without a tie among them it is 0,
+and with nothing else infinite.) Efron 1977, of times to failure that tie.
 """
 
 import functools
@@ -21,7 +31,7 @@ from lrrf_jax._numerics import product, quotient, sum_in_turn
 from lrrf_jax._programs import jit
 from lrrf_jax._typing import AnyArray, Array
 from lrrf_jax._xla import worked_out
-from lrrf_jax.rankings.axes import namespace_of
+from lrrf_jax.rankings.axes import namespace_of, with_leading_axes
 from lrrf_jax.rankings.permutations import places, rank_scores
 
 TOLERANCE = 1e-6
@@ -37,14 +47,19 @@ def log_likelihood(
     """Return the log of the probability of each ranking; 0 where it holds no preference.
 
     Sums over places log(strength of the label there) less log(strength of all labels from there
-    on). Strengths of 0 give -inf where they win a place. Costs O(n_labels^2) per row. NumPy arrays
-    keep to their precision; JAX arrays can be jitted.
+    on). Strengths of 0 give -inf where they win a place. Ties count as the module says, one order
+    of their labels on average. Costs O(n_labels^2) per row. NumPy arrays keep to their precision;
+    JAX arrays can be jitted.
     """
     xp = namespace_of(positions, strength)
-    _, decides = _choices(positions)
+    _, decides, earlier, n_level = _choices(positions)
     strength = xp.broadcast_to(strength, positions.shape)
-    behind = positions[..., None, :] >= positions[..., :, None]
-    left = xp.where(behind, strength[..., None, :], 0.0).sum(axis=-1)
+    mine, other = positions[..., :, None], positions[..., None, :]
+    n_level = xp.maximum(n_level, xp.ones_like(n_level)).astype(strength.dtype)
+    there = 1 - earlier.astype(strength.dtype) / n_level  # of every label that ties with this one
+    others = strength[..., None, :]
+    left = xp.where(other > mine, others, 0.0)
+    left = xp.where(other == mine, others * there[..., :, None], left).sum(axis=-1)
     can_win = strength > 0
     wins = decides & can_win  # of nothing else a logarithm is taken
     terms = xp.log(xp.where(wins, strength, 1.0)) - xp.log(xp.where(wins, left, 1.0))
@@ -95,7 +110,7 @@ class PlackettLuceFit(NamedTuple):
 
 
 @works_with_our_settings
-@functools.partial(jit, static_argnames=("n_groups", "max_iterations"))
+@functools.partial(jit, static_argnames=("n_groups", "max_iterations", "ties"))
 def fit_groups(
     positions: Array,  # float32 (n_samples, n_labels), NaN: missing
     group: Array,  # int32 (n_samples,), 0..n_groups-1; others are left out
@@ -103,18 +118,23 @@ def fit_groups(
     n_groups: int,
     prior: Prior = NO_PRIOR,
     max_iterations: int = MAX_ITERATIONS,
+    ties: bool = True,
 ) -> PlackettLuceFit:
     """Fit one distribution per group, all at once, by minorisation and maximisation (MM).
 
     Each iteration divides the number of places that a label won by the sum, over the choices in
-    which it took part, of 1 / (strength of all that were left). A group rests when no strength
-    changes by more than `TOLERANCE`, or after ``max_iterations``; it then stays as it is,
-    whatever the other groups do.
+    which it took part, of 1 / (strength of all that were left); of a choice in a tie it may have
+    been there in part, which counts as that part. `log_likelihood` never falls. A group rests when
+    no strength changes by more than `TOLERANCE`, or after ``max_iterations``; it then stays as it
+    is, whatever the other groups do.
 
     Without a prior that is maximum likelihood, which need not exist: a label that never wins gets
     0, and where rankings agree, the strengths run off to the boundary, slowly. With a ``prior``
     of more weight than 0 every strength is more than 0 and unique, and that of a label which no
     ranking compares with another is the prior's.
+
+    ``ties=False`` leaves them out, and takes up to three times less time: for rankings where
+    labels share the last place alone. What comes out is then the same to the last bit.
 
     Costs O(n_samples n_labels^2) per iteration. Hunter 2004; Caron and Doucet 2012 (prior).
     """
@@ -134,16 +154,18 @@ def fit_groups(
         lambda strength: strength[:, at],
         prior,
         max_iterations,
+        ties,
     )
 
 
 @works_with_our_settings
-@functools.partial(jit, static_argnames="max_iterations")
+@functools.partial(jit, static_argnames=("max_iterations", "ties"))
 def fit_tables(
     positions: Array,  # float32 (n_queries, k, n_labels), NaN: missing
     weight: Array,  # float32 (n_queries, k), not negative
     prior: Prior = NO_PRIOR,
     max_iterations: int = MAX_ITERATIONS,
+    ties: bool = True,
 ) -> PlackettLuceFit:
     """Fit one distribution to each table of k rankings; otherwise as `fit_groups`.
 
@@ -164,15 +186,27 @@ def fit_tables(
         lambda strength: strength[None],
         prior,
         max_iterations,
+        ties,
     )
 
 
-def _choices(positions: AnyArray) -> tuple[AnyArray, AnyArray]:  # bool, both positions.shape
-    """Tell which labels are ranked, and which of them won a place that others wanted."""
+class _Choices(NamedTuple):
+    ranked: AnyArray  # bool, as all of the shape of the positions
+    decides: AnyArray  # bool: won a place that others wanted, alone or in a tie
+    earlier: AnyArray  # int32: labels that tie with this one, and come before it in the columns
+    n_level: AnyArray  # int32: labels that tie with this one, itself included; 0: missing
+
+
+def _choices(positions: AnyArray) -> _Choices:
+    """Find what was chosen; of a tie, each label stands for one of the places that it covers."""
     n_before, n_level = places(positions)
     ranked = n_level > 0
     n_ranked = ranked.sum(axis=-1, keepdims=True, dtype=np.int32)
-    return ranked, (n_level == 1) & (n_before + n_level < n_ranked)
+    mine, other = positions[..., :, None], positions[..., None, :]
+    label = np.arange(positions.shape[-1])
+    lower = with_leading_axes(label[None, :] < label[:, None], mine.ndim)
+    earlier = ((other == mine) & lower).sum(axis=-1, dtype=np.int32)
+    return _Choices(ranked, ranked & (n_before + n_level < n_ranked), earlier, n_level)
 
 
 def _fit(
@@ -182,12 +216,17 @@ def _fit(
     spread: Callable[[Array], Array],  # gives each ranking the column of its group
     prior: Prior,
     max_iterations: int,
+    ties: bool,
 ) -> PlackettLuceFit:
     positions, weight = positions.astype(jnp.float32), weight.astype(jnp.float32)
     n_labels = positions.shape[-2]
-    ranked, decides = (
-        jnp.swapaxes(flags, -1, -2) for flags in _choices(jnp.swapaxes(positions, -1, -2))
+    ranked, decides, earlier, n_level = (
+        jnp.swapaxes(choices, -1, -2) for choices in _choices(jnp.swapaxes(positions, -1, -2))
     )
+    # How much is there of every label that ties with this one, when its turn comes; 1 without ties.
+    level = jnp.maximum(n_level, 1).astype(jnp.float32)
+    there = worked_out(quotient(level - earlier.astype(jnp.float32), level))
+    decides = decides if ties else decides & (n_level == 1)
     won = jnp.where(decides, weight[..., None, :], 0.0)
     place = jnp.where(ranked, positions, jnp.inf)
     prior_strength = prior.strength
@@ -211,9 +250,26 @@ def _fit(
 
     def improve(strength: Array) -> Array:
         mine = jnp.where(ranked, spread(strength), 0.0)
-        left = over_labels(lambda i: jnp.where(column(place, i) >= place, column(mine, i), 0.0))
+
+        def still_there(i: Array) -> Array:
+            other, strength = column(place, i), column(mine, i)
+            if not ties:
+                return jnp.where(other >= place, strength, 0.0)
+            level = jnp.where(other == place, product(strength, there), 0.0)
+            return jnp.where(other > place, strength, level)
+
+        left = over_labels(still_there)
         share = jnp.where(decides, worked_out(quotient(won, jnp.where(decides, left, 1.0))), 0.0)
-        faced = over_labels(lambda i: jnp.where(column(place, i) <= place, column(share, i), 0.0))
+        of_level = worked_out(product(share, there)) if ties else share
+
+        def faced_by(i: Array) -> Array:
+            other = column(place, i)
+            if not ties:
+                return jnp.where(other <= place, column(share, i), 0.0)
+            level = jnp.where(other == place, column(of_level, i), 0.0)
+            return jnp.where(other < place, column(share, i), level)
+
+        faced = over_labels(faced_by)
         chances = total(jnp.where(ranked, faced, 0.0)) + more
         new = jnp.where(
             chances > 0, worked_out(quotient(n_won, jnp.where(chances > 0, chances, 1.0))), 0.0

@@ -20,6 +20,7 @@ ALL = (
     distances.spearman_rho,
     distances.footrule_distance,
     distances.tau_x,
+    distances.tau_b,
     distances.weighted_tau,
 )
 
@@ -107,7 +108,11 @@ def test_every_distance_equals_a_plain_loop_with_ties_and_labels_missing_on_both
             "spearman_distance": sum((p[j] - q[j]) ** 2 for j in labels),
             "footrule_distance": sum(abs(p[j] - q[j]) for j in labels),
             "tau_x": oracles.tau_x(a, b),
+            "tau_b": nan,
         }
+        if len(labels) > 1:
+            pairs = [a[j] for j in labels], [b[j] for j in labels]
+            expected["tau_b"] = stats.kendalltau(*pairs, variant="b").statistic
         assert known_pairs[row] == known
         for name, value in expected.items():
             np.testing.assert_allclose(
@@ -129,12 +134,14 @@ def test_ties_in_the_truth_are_unknown_ties_in_the_prediction_count_zero():
     assert distances.kendall_tau(tied, strict).tolist() == [1]
     assert distances.kendall_tau(strict, tied).tolist() == [5 / 6]
     assert distances.kendall_tau(strict, np.ones((1, 4))).tolist() == [0]
+    np.testing.assert_allclose(distances.tau_b(tied, strict), 0.91287, atol=1e-5)
 
 
 def test_rows_without_a_known_pair_are_undefined_not_zero():
     truth = np.array([[1.0, 1, 1], [nan, 1, nan], [nan, nan, nan]])
     prediction = np.array([[1.0, 2, 3]] * 3)
-    for score in (distances.kendall_tau, distances.spearman_rho, distances.weighted_tau):
+    undefined = (distances.kendall_tau, distances.tau_b, distances.spearman_rho)
+    for score in (*undefined, distances.weighted_tau):
         assert np.isnan(in_both_libraries(score, truth, prediction)).all()
     assert distances.n_known_pairs(truth, prediction).tolist() == [0, 0, 0]
 

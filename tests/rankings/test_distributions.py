@@ -137,8 +137,13 @@ def test_the_names_of_a_series_decide():
 @pytest.mark.parametrize(
     ("call", "fragment"),
     [
-        (lambda: mallows_log_likelihood([[1, np.nan, 2]], [1, 2, 3], 1), "rankings must be comp"),
-        (lambda: mallows_log_likelihood([[1, 1]], [1, 2], 1), "positions 1..2 once per row"),
+        (
+            lambda: mallows_log_likelihood(
+                [[1, 2, *[np.nan] * 13]], np.arange(1, 16), 1, missing="unknown"
+            ),
+            'leave out fewer.*missing="last"',
+        ),
+        (lambda: mallows_log_likelihood([[1, 3]], [1, 2], 1), "positions 1..2 once per row"),
         (lambda: mallows_log_likelihood([[1, 2]], [1, 2, 3], 1), "it has 3, and rankings have 2"),
         (lambda: mallows_log_likelihood([[1, 2]], [1, 1], 1), "centre must hold the positions"),
         (lambda: mallows_log_likelihood([[1, 2]], [1, np.nan], 1), "centre must hold the positi"),

@@ -11,7 +11,7 @@ import numpy as np
 from lrrf_jax._validation import InputError, require_choice, require_integer
 from lrrf_jax.learners._table import TableShape
 from lrrf_jax.learners.forest.aggregation import AGGREGATIONS, SHRUNKEN
-from lrrf_jax.learners.persistence.schema import OneOf, Range
+from lrrf_jax.learners.persistence.schema import LATER, OneOf, Range
 from lrrf_jax.trees.binning import MAX_THRESHOLDS
 from lrrf_jax.trees.forest import MAX_DEPTH
 
@@ -54,7 +54,10 @@ class ForestConfig:
     # Thresholds per feature of the splitters "width" and "frequency".
     n_cuts: Annotated[int, Range(1, 63)] = 1
     patience: Annotated[float, Range(0, 1)] = 0.98  # of the criterion "similarity"
-    weighting: Annotated[str, OneOf(WEIGHTINGS)] = "equal"  # of the pairs of labels of a row
+    # Of the pairs of labels of a row.
+    weighting: Annotated[str, OneOf(WEIGHTINGS)] = dataclasses.field(
+        default="equal", metadata=LATER
+    )
 
     @classmethod
     def of(cls, ranker: Any, shape: TableShape, **fixed: Any) -> Self:

@@ -6,7 +6,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from lrrf_jax._typing import AnyArray, NDArray
-from lrrf_jax.learners.persistence.schema import OneOf, Range, Stored
+from lrrf_jax.learners.persistence.schema import LATER, OneOf, Range, Stored
 from lrrf_jax.rankings.permutations import places
 
 WEIGHTS = ("uniform", "dudani", "distance")
@@ -38,6 +38,8 @@ class NeighborConfig:
     weights: Annotated[str, OneOf(WEIGHTS)]
     scale: bool
     prior: Annotated[float, Range(0, MAX_PRIOR)] = 0.0
+    # Whether rankings tie labels; not those that are missing, placed last.
+    tied: bool = dataclasses.field(default=False, metadata=LATER)
 
 
 def scaled(features: NDArray, mean: NDArray, deviation: NDArray) -> NDArray:

@@ -4,6 +4,7 @@ import functools
 from typing import NamedTuple
 
 import jax
+import jax.numpy as jnp
 
 from lrrf_jax._typing import AnyArray, Array
 from lrrf_jax._xla import COMPILER_OPTIONS
@@ -21,11 +22,20 @@ class ReadyNeighbors(NamedTuple):
     overall: AnyArray  # float32 (n_labels,)
     n_neighbors: AnyArray  # float32 ()
     prior: AnyArray  # float32 ()
+    place: AnyArray  # int32 (n_labels,), of each label in the order of the columns above
+
+
+def put_back(
+    scores: Array,  # float32 (n_samples, n_labels)
+    place: Array,  # int32 (n_labels,)
+) -> Array:  # float32 (n_samples, n_labels)
+    """Give each label the score at its place."""
+    return jnp.take(scores, place, axis=1, mode="clip")
 
 
 @functools.partial(
     jax.jit,
-    static_argnames=("width", "model", "weights", "by_share", "of_ranks"),
+    static_argnames=("width", "model", "weights", "by_share", "tied", "of_ranks"),
     compiler_options=COMPILER_OPTIONS,
 )
 def neighbor_rows(
@@ -36,10 +46,11 @@ def neighbor_rows(
     model: Model,
     weights: str,
     by_share: bool,
+    tied: bool,
     of_ranks: bool,
 ) -> Array:  # int32 or float32 (n_samples, n_labels)
     """Rank the labels of each row by the rankings of its neighbours, or give the scores."""
-    table, *rankings, n_neighbors, prior = ready
+    table, *rankings, n_neighbors, prior, place = ready
     found = nearest.__wrapped__(table, features, k=width)  # type: ignore[attr-defined]
     scores = score_neighborhoods(
         *rankings,
@@ -50,4 +61,5 @@ def neighbor_rows(
         weights=weights,
         by_share=by_share,
     )
+    scores = put_back(scores, place) if tied else scores
     return rank_scores(scores) if of_ranks else scores

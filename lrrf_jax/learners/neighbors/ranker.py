@@ -14,6 +14,7 @@ from lrrf_jax.learners._table import TableShape, TrainingTable
 from lrrf_jax.learners.base import LabelRanker
 from lrrf_jax.learners.batching import map_rows
 from lrrf_jax.learners.neighbors.choice import CANDIDATES, choose_n_neighbors
+from lrrf_jax.learners.neighbors.labels import in_label_order, label_order
 from lrrf_jax.learners.neighbors.params import (
     MAX_NEIGHBORS,
     WEIGHTS,
@@ -22,7 +23,7 @@ from lrrf_jax.learners.neighbors.params import (
     are_rankings,
     scaled,
 )
-from lrrf_jax.learners.neighbors.predict import ReadyNeighbors, neighbor_rows
+from lrrf_jax.learners.neighbors.predict import ReadyNeighbors, neighbor_rows, put_back
 from lrrf_jax.learners.neighbors.preferences import NearRows, near_preferences, weigh_near_rows
 from lrrf_jax.learners.neighbors.scores import Model, padded_rankings, score_neighborhoods
 from lrrf_jax.learners.neighbors.search import nearest, neighbor_table
@@ -80,7 +81,8 @@ class NeighborsLabelRanker(LabelRanker):
     by_share: ClassVar[bool]  # whether a ranking counts by the share of labels that it ranks
 
     # ------------------------------------------------------------------ what a learner provides
-    def _model(self) -> Model:
+    def _model(self, tied: bool) -> Model:
+        """Return what models near rankings, some of which tie labels or none."""
         raise NotImplementedError
 
     def _overall(self, table: TrainingTable) -> NDArray:  # float32 (n_labels,)
@@ -105,7 +107,7 @@ class NeighborsLabelRanker(LabelRanker):
         self._settings()
 
     def _fit(self, key: jax.Array, table: TrainingTable) -> tuple[NeighborParams, NeighborConfig]:
-        config = self._settings()
+        config = dataclasses.replace(self._settings(), tied=table.tied)
         features = table.features
         weight = np.ones(len(features)) if table.weight is None else table.weight
         mean = np.zeros(features.shape[1], np.float32)
@@ -125,7 +127,9 @@ class NeighborsLabelRanker(LabelRanker):
             deviation,
         )
         if config.n_neighbors == 0:
-            chosen = choose_n_neighbors(key, params, config, self._model(), self.by_share)
+            ordered = in_label_order(params, label_order(params.positions, config.tied))
+            model = self._model(config.tied)
+            chosen = choose_n_neighbors(key, ordered, config, model, self.by_share)
             config = dataclasses.replace(config, n_neighbors=chosen)
         return params, config
 
@@ -138,12 +142,15 @@ class NeighborsLabelRanker(LabelRanker):
     def _arrays(
         cls, params: NeighborParams, config: NeighborConfig, backend: Backend
     ) -> ReadyNeighbors:
+        order = label_order(params.positions, config.tied)
+        params = in_label_order(params, order)
         return ReadyNeighbors(
             neighbor_table(params.features, room=_width(params, config)),
             *padded_rankings(params),
             params.overall,
             np.float32(config.n_neighbors),
             np.float32(config.prior),
+            order.place,
         )
 
     def _row_function(self, of_ranks: bool) -> RowFunction | None:
@@ -154,9 +161,10 @@ class NeighborsLabelRanker(LabelRanker):
             neighbor_rows,
             marks_unknown=True,
             width=self._width(),
-            model=self._model(),
+            model=self._model(config.tied),
             weights=config.weights,
             by_share=self.by_share,
+            tied=config.tied,
             of_ranks=of_ranks,
         )
 
@@ -185,15 +193,16 @@ class NeighborsLabelRanker(LabelRanker):
 
     def _scores(self, features: NDArray) -> jax.Array:
         config = self.config_
-        _, *rankings = self._placed_arrays().on(local_devices()[0])
-        return score_neighborhoods(
+        _, *rankings, place = self._placed_arrays().on(local_devices()[0])
+        scores = score_neighborhoods(
             *rankings[:3],
             *self._found(features),
             *rankings[3:],
-            model=self._model(),
+            model=self._model(config.tied),
             weights=config.weights,
             by_share=self.by_share,
         )
+        return put_back(scores, place) if config.tied else scores
 
     def _ranks(self, features: NDArray) -> jax.Array:
         return rank_scores(self._scores(features))

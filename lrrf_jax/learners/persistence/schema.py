@@ -11,6 +11,7 @@ import inspect
 import math
 import types
 import typing
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import numpy as np
@@ -20,6 +21,8 @@ from lrrf_jax._validation import InputError, require_choice
 from lrrf_jax.learners._table import TableShape
 
 Sizes = dict[str, int]
+# Metadata of a setting that came when there were models without it; it has a default.
+LATER: Mapping[str, bool] = types.MappingProxyType({"later": True})
 _MAX = 2**63 - 1  # of whole numbers that nothing else bounds
 
 
@@ -157,6 +160,21 @@ def settings_of(kind: type, entries: Any, what: str) -> Any:
     require_entries(entries, hints, what, optional=optional)
     # JSON knows one kind of number; programs know two.
     return kind(**{name: _as_float(hints[name], value) for name, value in entries.items()})
+
+
+def entries_of(settings: Any) -> dict[str, Any]:
+    """Write settings down for a header: the way back of :func:`settings_of`.
+
+    A field that is `LATER` is left out where it has its default: models that do not need it are
+    written, and read by older versions, as they were before it came.
+    """
+    return {
+        field.name: value
+        for field, value in zip(
+            dataclasses.fields(settings), dataclasses.asdict(settings).values(), strict=True
+        )
+        if not (field.metadata.get("later") and value == field.default)
+    }
 
 
 def _as_float(hint: Any, value: Any) -> Any:

@@ -82,7 +82,7 @@ class StoredModel:
         header = {
             "learner": self.name,
             "params": params,
-            "config": dataclasses.asdict(self.config_),
+            "config": schema.entries_of(self.config_),
             "labels": self.labels_.tolist(),
             "feature_names": list(getattr(self, "feature_names_in_", [])) or None,
             "n_features": self.n_features_in_,
