@@ -2,7 +2,7 @@
 
 These functions take arrays, lists and data frames, and check them. The modules beneath hold pure
 functions of arrays, for programs of JAX: `statistics`, `distances`, `aggregation`, `completion`,
-`mallows`, `plackett_luce`.
+`mallows`, `plackett_luce`, `bucket_orders`.
 """
 
 from typing import TYPE_CHECKING
@@ -38,6 +38,7 @@ __all__ = [
 # Readers of files convert rankings, and need no JAX for it.
 _HOMES = {
     "aggregation": "",
+    "bucket_orders": "",
     "completion": "",
     "copeland_scores": "votes",
     "distances": "",
