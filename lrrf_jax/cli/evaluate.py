@@ -23,7 +23,8 @@ def evaluate(
     data: Annotated[
         list[str],
         typer.Argument(
-            metavar="DATA", help="Tables with rankings: files, builtin:NAME or kebi:NAME."
+            metavar="DATA",
+            help="Tables with rankings: files, builtin:NAME, kebi:NAME or aslib:FOLDER.",
         ),
     ],
     learner: Annotated[
