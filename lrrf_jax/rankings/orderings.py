@@ -87,9 +87,17 @@ def without_ties(
             flat.append(row)
             sizes.append(None)
             continue
-        places = [list(cell) if _is_tie(cell, known) else [cell] for cell in row]
-        flat.append([None if _is_padding(cell) else cell for place in places for cell in place])
-        sizes.append([len(place) for place in places])
+        cells: list[Any] = []
+        size = []
+        for cell in row:
+            if _is_tie(cell, known):
+                cells += [None if _is_padding(label) else label for label in cell]
+                size.append(len(cell))
+            else:
+                cells.append(cell)
+                size.append(1)
+        flat.append(cells)
+        sizes.append(size)
     require_rows(
         np.array([size is None or 0 not in size for size in sizes], bool),
         rows,
@@ -100,7 +108,8 @@ def without_ties(
 
 
 def _is_tie(cell: Any, known: set[Any]) -> bool:
-    return isinstance(cell, _TIED) and not (isinstance(cell, Hashable) and _in(cell, known))
+    tied = type(cell) is tuple or isinstance(cell, _TIED)  # the first is fast, and as good as all
+    return tied and not (known and isinstance(cell, Hashable) and _in(cell, known))
 
 
 def _in(cell: Any, known: Container[Any]) -> bool:

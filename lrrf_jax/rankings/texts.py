@@ -1,6 +1,5 @@
 """Texts such as ``b>d=e>a`` to positions (1 = best, NaN = missing label)."""
 
-import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -11,11 +10,8 @@ from lrrf_jax.rankings.conversion import rankings_from_orderings
 from lrrf_jax.rankings.orderings import listed_labels, listed_texts
 from lrrf_jax.rankings.validation import require_rows
 
-_MISSING = [["?"]]
 _TIE_SIGNS = ("=", "~")
 _SIGNS = "=~{}|<"  # what a name cannot hold unless the labels are given
-
-_Places = list[list[str]]  # the labels on each place, best first
 
 
 def rankings_from_strings(
@@ -69,21 +65,20 @@ def rankings_from_strings(
     known = None if labels is None else listed_labels(labels)
     # Few texts are distinct where there are few labels, so each is read once.
     signs, braces = _tie_signs(known)
-    parts = {
-        text: [_tied(part.strip(), signs, braces) for part in text.split(">")]
-        for text in set(strings)
-    }
+    tied = set(signs) | set("{" if braces else "")
+    parts = {text: _parts(text, signs, braces) for text in set(strings) if set(text) & tied}
+    plain = {text: _plain_parts(text) for text in set(strings) if text not in parts}
+    names = plain | {text: [n for part in found for n in part] for text, found in parts.items()}
     if known is None:
-        _require_clear_signs(strings, parts)
-        found = {name for places in parts.values() for place in places for name in place}
-        known = sorted(found - {"?", ""})
-    _require_names(strings, parts, known)
-    rows = [
-        [] if places == _MISSING else [tuple(p) if len(p) > 1 else p[0] for p in places]
-        for places in parts.values()
-    ]
-    row_of_text = {text: row for row, text in enumerate(parts)}
-    distinct = rankings_from_orderings(rows, labels=known)
+        _require_clear_signs(strings, names)
+        known = sorted({name for found in names.values() for name in found} - {"?", ""})
+    _require_names(strings, names, known)
+    rows: dict[str, list[Any]] = {text: [] if n == ["?"] else n for text, n in plain.items()}
+    rows |= {
+        text: [tuple(p) if len(p) > 1 else p[0] for p in found] for text, found in parts.items()
+    }
+    row_of_text = {text: row for row, text in enumerate(rows)}
+    distinct = rankings_from_orderings(list(rows.values()), labels=known)
     return distinct[np.array([row_of_text[text] for text in strings], int)], known
 
 
@@ -93,53 +88,58 @@ def _tie_signs(labels: Sequence[Any] | None) -> tuple[str, bool]:
     return "".join(sign for sign in _TIE_SIGNS if sign not in names), not set("{},") & set(names)
 
 
-def _tied(part: str, signs: str, braces: bool) -> list[str]:
-    """Split the labels that share a place."""
-    if braces and part[:1] == "{" and part[-1:] == "}":
-        return [name.strip() for name in part[1:-1].split(",")]
-    return [name.strip() for name in re.split(f"[{signs}]", part)] if signs else [part]
+def _plain_parts(text: str) -> list[str]:
+    return [part.strip() for part in text.split(">")]
 
 
-def _require_clear_signs(strings: list[str], parts: dict[str, _Places]) -> None:
+def _parts(text: str, signs: str, braces: bool) -> list[list[str]]:
+    """Split a text with ties into the labels on each place."""
+    found = []
+    for part in _plain_parts(text):
+        if braces and part[:1] == "{" and part[-1:] == "}":
+            names = part[1:-1].split(",")
+        else:
+            for sign in signs[1:]:
+                part = part.replace(sign, signs[0])
+            names = part.split(signs[0]) if signs else [part]
+        found.append([name.strip() for name in names])
+    return found
+
+
+def _require_clear_signs(strings: list[str], names: dict[str, list[str]]) -> None:
     """Refuse names that could be read in two ways, where nobody said what the labels are."""
     _require_texts(
         strings,
-        {
-            text: not any(set(name) & set(_SIGNS) for place in places for name in place)
-            for text, places in parts.items()
-        },
+        {text: not set("".join(found)) & set(_SIGNS) for text, found in names.items()},
         "strings must hold labels joined by '>', or by '=' or '~' or in braces where they tie",
         "Give labels if a sign belongs to a name.",
     )
-    if any("{" in text for text in parts):
+    if any("{" in text for text in names):
         _require_texts(
             strings,
-            {
-                text: not any("," in name for place in places for name in place)
-                for text, places in parts.items()
-            },
+            {text: "," not in "".join(found) for text, found in names.items()},
             "strings must hold no name with a comma where ties stand in braces",
             "Give labels if the comma belongs to a name, and join ties by '='.",
         )
 
 
-def _require_names(strings: list[str], parts: dict[str, _Places], known: Sequence[Any]) -> None:
-    flat = {text: [name for place in places for name in place] for text, places in parts.items()}
+def _require_names(strings: list[str], names: dict[str, list[str]], known: Sequence[Any]) -> None:
     _require_texts(
         strings,
-        {text: "" not in names for text, names in flat.items()},
+        {text: "" not in found for text, found in names.items()},
         "strings must name a label before and after every '>', '=' and '~'",
         "Write '?' for a ranking that is missing.",
     )
+    labels = set(known)
     _require_texts(
         strings,
-        {text: names == ["?"] or set(names) <= set(known) for text, names in flat.items()},
+        {text: found == ["?"] or labels.issuperset(found) for text, found in names.items()},
         f"strings must name the labels {', '.join(map(str, known))}",
         "Give every name in labels; a sign that one of them holds says no tie.",
     )
     _require_texts(
         strings,
-        {text: len(names) == len(set(names)) for text, names in flat.items()},
+        {text: len(found) == len(set(found)) for text, found in names.items()},
         "strings must name a label once at most",
         "Remove the repeated labels; those that tie are joined by '=', as in 'a>b=c'.",
     )

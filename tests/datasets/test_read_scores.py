@@ -1,5 +1,7 @@
 """Files of scores, and the columns that say folds and groups."""
 
+import pathlib
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,6 +11,7 @@ from lrrf_jax._validation import InputError
 from lrrf_jax.datasets import read
 
 NAN = np.nan
+SHARED = pathlib.Path(__file__).parents[2].parent / "shared/data/aslib/cpmp-2015.csv.gz"
 SCORES = np.array([[0.1, 0.7, 0.7], [-1, NAN, 3], [0, 0, 0], [5, 4, 1e300]])
 FRAME = pd.DataFrame(SCORES, columns=["U1", "U2", "U3"]).assign(
     A=[1.0, 2, 3, 4], fold=[2, 1, 2, 1], mill=["north", "north", "01", "1"]
@@ -141,3 +144,15 @@ def test_arrays_that_do_not_fit_are_refused(tmp_path):
     np.savez(path, X=X, scores=SCORES)
     with pytest.raises(InputError, match="the file holds 'scores'"):
         read(path, convention="orderings")
+
+
+@pytest.mark.skipif(not SHARED.exists(), reason="the scenario is not there")
+def test_a_scenario_as_a_table_has_the_ties_and_folds_that_its_readme_tells():
+    data = read(SHARED, scores="U*", fold_column="fold")
+    assert (data.X.shape, data.labels) == ((527, 22), ("U1", "U2", "U3", "U4"))
+    frame = pd.read_csv(SHARED)
+    np.testing.assert_array_equal(data.scores, frame[["U1", "U2", "U3", "U4"]])
+    np.testing.assert_array_equal(data.folds, frame["fold"])
+    assert len(set(data.folds.tolist())) == 10
+    ties = [len(set(row)) < 4 for row in data.y.tolist()]
+    assert round(np.mean(ties), 2) == 0.47

@@ -16,7 +16,7 @@ from lrrf_jax.rankings.missing import delete_labels
 from lrrf_jax.rankings.pairwise import pair_signs
 from lrrf_jax.rankings.permutations import n_ranked, place_missing_last, rank_scores
 from lrrf_jax.rankings.statistics import borda_votes, label_at_position, ranking_classes
-from tests.strategies import complete_rankings, partial_rankings
+from tests.strategies import complete_rankings, partial_rankings, score_tables, tied_rankings
 
 small_tables = st.sampled_from([2, 3, 5]).flatmap(
     lambda m: st.lists(
@@ -50,6 +50,23 @@ def test_columns_of_scores_can_be_moved_where_none_tie(rows, random):
     np.testing.assert_array_equal(ranks, rankings_from_scores(scores))
 
 
+@given(score_tables(), st.sampled_from([0, 0.5, 3]), st.randoms(use_true_random=False))
+def test_columns_of_scores_can_be_moved_where_ties_are_kept(scores, tolerance, random):
+    order = list(range(scores.shape[1]))
+    random.shuffle(order)
+    moved = rankings_from_scores(scores[:, order], tolerance=tolerance)
+    np.testing.assert_array_equal(
+        moved, rankings_from_scores(scores, tolerance=tolerance)[:, order]
+    )
+
+
+@given(tied_rankings(), st.integers(2, 50), st.integers(-20, 20))
+def test_densify_of_ties_is_its_own_fixed_point_whatever_the_gaps(rankings, step, start):
+    dense = densify(step * rankings + start)
+    np.testing.assert_array_equal(dense, rankings)
+    np.testing.assert_array_equal(densify(dense), dense)
+
+
 @given(partial_rankings(), st.integers(2, 50), st.integers(-20, 20))
 def test_densify_closes_any_gaps_and_is_its_own_fixed_point(rankings, step, start):
     dense = densify(step * rankings + start)
@@ -68,6 +85,19 @@ def test_orderings_counted_from_0_or_1_are_the_same_rankings(rankings, start):
 
 
 names = st.text(st.characters(categories=("L", "N", "S"), exclude_characters=">?"), min_size=1)
+
+
+free = st.sampled_from("=~")
+
+
+@given(tied_rankings(n_labels=(3,)), st.lists(names, min_size=3, max_size=3, unique=True), free)
+def test_ties_of_any_names_without_the_sign_read_back_as_they_were_written(rankings, labels, sign):
+    labels = [label.replace(sign, "-") + str(j) for j, label in enumerate(labels)]
+    rows = orderings_from_rankings(rankings, labels=labels)
+    places = [[sign.join(p) if isinstance(p, tuple) else p for p in row] for row in rows]
+    again, known = rankings_from_strings([">".join(row) or "?" for row in places], labels=labels)
+    np.testing.assert_array_equal(again, rankings)
+    assert known == labels
 
 
 @given(partial_rankings(n_labels=(3,)), st.lists(names, min_size=3, max_size=3, unique=True))
