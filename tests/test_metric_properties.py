@@ -13,6 +13,7 @@ ALL = {name: getattr(metrics, name) for name in metrics.OF_RANKINGS}
 BOUNDS = {
     "kendall_tau": (-1, 1),
     "spearman_rho": (-1, 1),
+    "tau_b": (-1, 1),
     "tau_x": (-1, 1),
     "weighted_tau": (-1, 1),
     "ndcg": (0, 1),

@@ -71,6 +71,7 @@ def test_each_way_of_counting_ties():
     tied, strict = [[1, 2, 2, 3]], [[1, 2, 3, 4]]
     assert metrics.kendall_tau(tied, strict) == 1
     assert metrics.kendall_tau(strict, tied) == pytest.approx(5 / 6)
+    assert metrics.tau_b(tied, strict) == pytest.approx(5 / 30**0.5)
     assert metrics.tau_x(tied, strict) == pytest.approx(5 / 6)
     assert metrics.tau_x(tied, tied) == 1
     assert metrics.kendall_tau(strict, [[2, 2, 2, 2]]) == 0

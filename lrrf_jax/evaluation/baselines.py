@@ -38,7 +38,7 @@ def random_rows(measure: Measure, truth: NDArray) -> NDArray:  # float64 (n_samp
     """
     itself = measure.rows(truth, true_positions(truth, measure.of_scores))
     n_ranked = (~np.isnan(truth)).sum(axis=1)
-    if measure.metric in ("spearman_rho", "tau_x"):
+    if measure.metric in ("spearman_rho", "tau_b", "tau_x"):
         return itself * 0.0  # a ranking and its reverse cancel
     if measure.metric == "weighted_tau":  # two rankings that swap a pair cancel on that pair
         n_pairs = n_ranked * (n_ranked - 1) / 2

@@ -12,9 +12,8 @@ from lrrf_jax._numbers import as_array
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError, as_names, as_weights
 from lrrf_jax.evaluation.folds import DEFAULT_FOLDS, Splits, as_splits
-from lrrf_jax.metrics import score_table
 from lrrf_jax.rankings.ties import mean_places
-from lrrf_jax.rankings.validation import require_rankings
+from lrrf_jax.rankings.validation import require_rankings, require_scores
 
 OF_RANKINGS, OF_SCORES = "rankings", "scores"
 _FIELDS = ("X", "y", "sample_weight", "scores", "groups", "folds", "labels")
@@ -53,7 +52,7 @@ def as_table(
     if y is None and scores is None:
         raise InputError("y or scores must be given: the rankings, or what each label is worth.")
     named = scores if y is None else y
-    table = None if scores is None else _as_scores(scores, n_samples)
+    table = None if scores is None else require_scores(scores, n_samples)
     if y is None:
         assert table is not None
         rankings = mean_places(-table).astype(np.float32)  # NaN where a score is unknown
@@ -102,20 +101,6 @@ def table_arguments(name: str, table: Any) -> dict[str, Any]:
             f"tables must have the names {', '.join(_FIELDS)}, X always; '{name}' {what}."
         )
     return {key: value for key, value in found.items() if value is not None}
-
-
-def _as_scores(scores: Any, n_samples: int) -> NDArray:  # float64 (n_samples, n_labels)
-    table = score_table(scores)
-    if table.shape[1] < 2:
-        raise InputError(
-            f"scores must have two labels at least, one column each; it has shape {table.shape}."
-        )
-    if len(table) != n_samples:
-        raise InputError(
-            f"scores must have one row for each row of X; X has {n_samples}, scores has "
-            f"{len(table)}."
-        )
-    return table
 
 
 def _paired(y: Any, rankings: NDArray, scores: Any, table: NDArray) -> NDArray:

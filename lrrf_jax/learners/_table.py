@@ -100,8 +100,13 @@ def training_table(
     names = names_beside(feature_names, X, n_features, "feature", "feature_names")
     if scores is None:
         positions = require_rankings(y, n_rows)
+    elif y is not None:
+        raise InputError(
+            "y must be left out where scores are given, which are ranked; it is not None. Give "
+            "one of them."
+        )
     else:
-        scores, y = require_scores(scores, n_rows, y), scores
+        scores, y = require_scores(scores, n_rows), scores
         positions = mean_places(-scores).astype(np.float32)
     warn_of_other_row_order(X, y)
     n_labels = positions.shape[1]

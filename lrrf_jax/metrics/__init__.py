@@ -34,7 +34,6 @@ Examples
 45.0
 """
 
-from lrrf_jax.metrics._arguments import score_table as score_table
 from lrrf_jax.metrics.gap import gap_closed, single_best
 from lrrf_jax.metrics.of_rankings import (
     footrule_distance,
@@ -45,6 +44,7 @@ from lrrf_jax.metrics.of_rankings import (
     ndcg,
     spearman_distance,
     spearman_rho,
+    tau_b,
     tau_x,
     top_k_accuracy,
     weighted_tau,
@@ -70,6 +70,7 @@ __all__ = [
     "single_best",
     "spearman_distance",
     "spearman_rho",
+    "tau_b",
     "tau_x",
     "top_k_accuracy",
     "utility",
@@ -85,6 +86,7 @@ OF_RANKINGS = (
     "ndcg",
     "spearman_distance",
     "spearman_rho",
+    "tau_b",
     "tau_x",
     "top_k_accuracy",
     "weighted_tau",

@@ -10,10 +10,14 @@ from lrrf_jax._numbers import VECTOR, as_numbers
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError
 from lrrf_jax.rankings.pairwise import row_blocks
-from lrrf_jax.rankings.validation import number_table, require_positions, require_rows
+from lrrf_jax.rankings.validation import (
+    number_table,
+    require_positions,
+    require_rows,
+    require_scores,
+)
 
 NEED_OF_SCORES = "scores must know two labels"
-_LARGEST_SCORE = 1e300  # sums of as many rows as fit into memory stay finite
 
 
 def checked_rankings(y_true: Any, y_pred: Any) -> tuple[NDArray, NDArray]:
@@ -40,13 +44,7 @@ def checked_scores(
 
 def score_table(scores: Any) -> NDArray:  # float64 (n_samples, n_labels), NaN: unknown
     """Check what the labels are worth."""
-    table = number_table(scores, "scores")
-    require_rows(
-        np.asarray((np.isnan(table) | (np.abs(table) <= _LARGEST_SCORE)).all(axis=1)),
-        table,
-        f"scores must hold finite numbers within {_LARGEST_SCORE:g} of 0, or NaN where unknown",
-        "Write a finite penalty for what failed, such as ten times the cutoff (PAR10).",
-    )
+    table = require_scores(scores)
     if len(table) == 0:
         raise InputError("scores must have one row at least; it has none.")
     return table

@@ -71,6 +71,21 @@ def footrule_distance(
     return _score(distances.footrule_distance, y_true, y_pred, sample_weight, per_row)
 
 
+def tau_b(y_true: Any, y_pred: Any, sample_weight: Any = None, *, per_row: bool = False) -> Any:
+    """Return Kendall's tau-b, in [-1, 1], which takes ties of either side off the pairs.
+
+    (concordant - discordant) / sqrt(pairs untied in the truth * pairs untied in the prediction),
+    as ``scipy.stats.kendalltau`` has it, over the labels that the truth ranks. Rows in which either
+    side ties all of them are undefined. Arguments: see `lrrf_jax.metrics`.
+
+    Examples
+    --------
+    >>> round(tau_b([[1, 2, 2, 3]], [[1, 2, 3, 4]]), 5)
+    0.91287
+    """
+    return _score(distances.tau_b, y_true, y_pred, sample_weight, per_row)
+
+
 def tau_x(y_true: Any, y_pred: Any, sample_weight: Any = None, *, per_row: bool = False) -> Any:
     """Return the tau of Emond and Mason 2002, in [-1, 1], for which a tie is a statement.
 

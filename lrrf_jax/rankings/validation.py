@@ -11,6 +11,7 @@ from lrrf_jax._validation import InputError
 from lrrf_jax.rankings.ties import are_positions, has_ties, mean_places
 
 _LONGEST_ROW_SHOWN = 12
+_LARGEST_SCORE = 1e300  # sums of as many rows as fit into memory stay finite
 _TEXT_REMEDY = (
     "Convert texts such as 'b>d>a' with `rankings_from_strings`, lists of labels with "
     "`rankings_from_orderings`; leave a missing label empty (None or NaN)."
@@ -114,28 +115,23 @@ def require_rankings(
 def require_scores(
     scores: Any,
     n_samples: int | None = None,
-    y: None = None,  # which scores are given in place of
 ) -> NDArray:  # float64 (n_samples, n_labels), NaN: unknown
     """Check a table of scores or utilities, larger is better.
 
     Raises
     ------
     InputError
-        For what is no such table, for fewer than two labels, for another number of rows than
-        ``n_samples``, and where there are rankings besides.
+        For what is no such table; where ``n_samples`` is given, for another number of rows, and for
+        fewer than two labels.
     """
-    if y is not None:
-        raise InputError(
-            "y must be left out where scores are given, which are ranked; it is not None. Give "
-            "one of them."
-        )
     table = number_table(scores, "scores")
-    _require_size(table, "scores", n_samples)
+    if n_samples is not None:
+        _require_size(table, "scores", n_samples)
     require_rows(
-        np.asarray(~np.isinf(table).any(axis=1)),
+        np.asarray((np.isnan(table) | (np.abs(table) <= _LARGEST_SCORE)).all(axis=1)),
         table,
-        "scores must hold finite numbers, or NaN where unknown",
-        "Give what was cut off a score of its own, worse than all others.",
+        f"scores must hold finite numbers within {_LARGEST_SCORE:g} of 0, or NaN where unknown",
+        "Write a finite penalty for what failed, such as ten times the cutoff (PAR10).",
     )
     return table
 
