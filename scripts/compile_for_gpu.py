@@ -50,6 +50,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     add("--pallas", action="store_true", help="sum leaves by the kernel that is off by default")
     add("--criterion", default="tlac", help="of trees that grow")
     add("--purity", default="ranking", help="of trees that grow")
+    add("--ties", action="store_true", help="grow trees on rankings that tie labels")
     add("--rounds", action="append", default=[], metavar="FUNCTION=N", help="of a loop in FUNCTION")
     add("--kernel-rounds", type=float, help="of the longest loop within a kernel")
     add("--ptxas", action="store_true", help="count registers and spilled bytes, too")

@@ -99,6 +99,7 @@ def _grow(options: argparse.Namespace) -> Program:
     from lrrf_jax.benchmarks.cases import Shape, synthetic
 
     X, y = synthetic(Shape(options.features, options.labels), options.rows, seed=0)
+    y = -(-y // 2) if options.ties else y  # ties of two, as dense ranks
     settings = {"criterion": options.criterion, "purity": options.purity}
     ranker = RandomForestLabelRanker(max_depth=options.depth, **settings)
     return growth(ranker, X, y, n_trees=options.trees)

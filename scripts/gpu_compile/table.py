@@ -24,6 +24,7 @@ PROGRAMS = (
     "grow --rows 100000 --trees 32 --criterion pairwise",
     "grow --rows 100000 --trees 32 --criterion positions",
     "grow --rows 100000 --trees 32 --criterion rac",
+    "grow --rows 100000 --trees 32 --ties",
 )
 COLUMNS = {
     "kernels": "kernels",

@@ -41,8 +41,8 @@ def of_rows(shape, *more):
     return ("--features", str(n_features), "--labels", str(n_labels), *more)
 
 
-def of_growth(criterion):
-    return figures("grow", "--rows", "100000", "--trees", "32", "--criterion", criterion)
+def of_growth(criterion, *more):
+    return figures("grow", "--rows", "100000", "--trees", "32", "--criterion", criterion, *more)
 
 
 def assert_rounds_as_a_cpu(found):
@@ -105,6 +105,14 @@ def test_trees_of_whole_rankings_grow_within_ten_times_that():
     found = of_growth("rac")
     assert found["kernels"] <= 10 * MOST_GROWING_KERNELS
     assert found["host waits"] <= 10 * MOST_GROWING_WAITS
+
+
+def test_trees_of_rankings_with_ties_grow_within_twice_that_and_wait_no_more():
+    found = of_growth("tlac", "--ties")
+    assert found["kernels"] <= 2 * MOST_GROWING_KERNELS
+    assert found["host waits"] <= MOST_GROWING_WAITS
+    assert_rounds_as_a_cpu(found)
+    assert found["atom.cas"] == 0, found["watched in kernels"]
 
 
 @pytest.mark.parametrize("criterion", ["tlac", "rac", "pairwise", "positions"])
