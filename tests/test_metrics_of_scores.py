@@ -217,6 +217,9 @@ def test_the_single_best_has_the_best_mean_of_what_is_known():
     np.testing.assert_array_equal(metrics.single_best(scores), [3, 1, 3, 5, 3])
     weighted = metrics.single_best(scores, [1, 0, 1])  # means 2.5, none, 1.5, none, 1
     np.testing.assert_array_equal(weighted, [1, 4.5, 2, 4.5, 3])
+    # What is unknown is neither 0 nor anything else, and a label that nobody knows is last.
+    below = [[-3.0, nan, -7, nan], [nan, -6, -2, nan], [-5, nan, nan, nan]]
+    np.testing.assert_array_equal(metrics.single_best(below), [1, 3, 2, 4])
     with pytest.raises(InputError, match="one score at least, in a row of positive weight"):
         metrics.single_best([[1, 2], [nan, nan]], [0, 1])
 
@@ -259,6 +262,31 @@ def test_an_integer_weight_equals_copies_and_renamed_labels_score_alike(measure)
     order = [2, 0, 3, 1]
     renamed = measure(scores[:, order], prediction[:, order])
     assert renamed == pytest.approx(measure(scores, prediction), abs=1e-12)
+
+
+@pytest.mark.parametrize("measure", ALL, ids=lambda measure: measure.__name__)
+def test_weights_may_be_given_by_position_and_what_follows_by_name_only(measure):
+    scores, prediction = random_table(9, 3, kinds=9, missing=0, seed=11)
+    weight = np.arange(1.0, 10)
+    by_name = measure(scores=scores, y_pred=prediction, sample_weight=weight)
+    assert measure(scores, prediction, weight) == by_name
+    with pytest.raises(TypeError, match="positional"):
+        measure(scores, prediction, weight, 1)
+
+
+@pytest.mark.parametrize("measure", OF_CHOICES, ids=lambda measure: measure.__name__)
+def test_the_first_choice_is_what_counts_where_nothing_else_is_said(measure):
+    scores, prediction = random_table(30, 4, kinds=9, seed=12)
+    assert measure(scores, prediction) == measure(scores, prediction, k=1)
+    assert measure(scores, prediction) != measure(scores, prediction, k=2)
+
+
+def test_scores_at_the_ends_of_their_range_are_taken():
+    ends = [[60.0, 0, 30]]
+    gain = 2 ** np.array(ends) - 1
+    found = metrics.ndcg_of_scores(ends, [[3, 1, 2]], gains="exponential")
+    assert found == pytest.approx(ndcg_score(gain, [[-3, -1, -2]]))
+    assert metrics.regret([[1e300, -1e300]], [[2, 1]]) == 2e300
 
 
 @pytest.mark.parametrize("measure", ALL, ids=lambda measure: measure.__name__)

@@ -24,7 +24,8 @@ def evaluate(
         list[str],
         typer.Argument(
             metavar="DATA",
-            help="Tables with rankings: files, builtin:NAME, kebi:NAME or aslib:FOLDER.",
+            help="Tables with rankings or scores: files, builtin:NAME, kebi:NAME or aslib:FOLDER, "
+            "a scenario of algorithm selection.",
         ),
     ],
     learner: Annotated[

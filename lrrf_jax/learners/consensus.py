@@ -17,8 +17,8 @@ from lrrf_jax.learners.persistence.content import Content
 from lrrf_jax.learners.persistence.schema import Stored
 from lrrf_jax.learners.persistence.stored import PlainConfig
 from lrrf_jax.rankings.aggregation import borda
-from lrrf_jax.rankings.bucket_orders import table_preferences
 from lrrf_jax.rankings.pairwise import pair_signs_on_host
+from lrrf_jax.rankings.preferences import table_preferences
 from lrrf_jax.rankings.statistics import borda_votes_on_host
 
 

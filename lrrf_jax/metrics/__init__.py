@@ -20,10 +20,11 @@ per_row : bool
     If true, return a float64 array (n_samples,) with NaN where the measure is undefined.
 
 The result is the mean over the rows in which the measure is defined, a Python float. Rows without
-a known pair of labels (two ranked labels that the truth does not tie), for measures of scores rows
-with fewer than two known scores, are left out. `InputError` is raised if there is no other row, or
-if an argument has another form. Computed in float64 on the host, in blocks of about 8 MB, in
-O(n_samples n_labels^2) time. ``docs/measures.md`` has all of them as formulas.
+a known pair of labels (two ranked labels that the truth does not tie; for `tau_x` two that it
+ranks), for measures of scores rows with fewer than two known scores, are left out. `InputError` is
+raised if there is no other row, or if an argument has another form. Computed in float64 on the
+host, in blocks of about 8 MB, in O(n_samples n_labels^2) time. ``docs/measures.md`` has all of them
+as formulas.
 
 Examples
 --------

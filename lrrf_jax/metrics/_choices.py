@@ -19,7 +19,8 @@ def best_of_first(
 
     Only the tie that place k divides is uncertain: r of its s labels are tried. Of labels by
     decreasing value, the i-th of the tie is tried, given that none before it was, with the chance
-    r / (s - i + 1). Costs O(n_labels log n_labels) a row, and `places`.
+    r / (s - i + 1), and 1 where all of a tie are tried. Costs O(n_labels log n_labels) a row, and
+    `places`.
     """
     known = ~np.isnan(values)
     n_before, n_level = places(np.where(known, prediction, np.nan))
@@ -29,13 +30,11 @@ def best_of_first(
     left = np.ones(len(values))  # the chance that no label so far was tried
     for label in order.T:
         at = np.arange(len(values)), label
-        tried, level = n_tried[at], n_level[at]
-        divided = (0 < tried) & (tried < level)
-        chance = np.where(divided, tried / np.maximum(level - n_seen, 1), tried > 0)
-        chance = np.minimum(chance, 1)
+        tried = n_tried[at]
+        chance = np.minimum(tried / np.maximum(n_level[at] - n_seen, 1), 1)
         mean += np.where(known[at], left * chance * values[at], 0)
-        left *= 1 - chance
-        n_seen += divided
+        left *= 1 - chance  # 0 from the first label on that is tried for certain
+        n_seen += tried > 0
     return mean
 
 

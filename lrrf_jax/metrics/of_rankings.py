@@ -75,9 +75,17 @@ def tau_x(y_true: Any, y_pred: Any, sample_weight: Any = None, *, per_row: bool 
     """Return the tau of Emond and Mason 2002, in [-1, 1], for which a tie is a statement.
 
     A pair scores 1 where both sides order or tie it alike, -1 where they order it in opposite
-    ways, else 0. Arguments: see `lrrf_jax.metrics`.
+    ways, else 0. So a row that ties all labels that it ranks has a score too; only rows that rank
+    fewer than two are undefined. Arguments: see `lrrf_jax.metrics`.
+
+    Examples
+    --------
+    >>> tau_x([[1.5, 1.5, 3], [2, 2, 2]], [[1, 2, 3], [2, 2, 2]])
+    0.8333333333333333
     """
-    return _score(distances.tau_x, y_true, y_pred, sample_weight, per_row)
+    truth, prediction = checked_rankings(y_true, y_pred)
+    values = in_blocks(distances.tau_x, truth, prediction)
+    return mean_or_rows(values, sample_weight, per_row, "y_true must rank two labels")
 
 
 def weighted_tau(

@@ -15,6 +15,7 @@ ranking (Alfaro, Aledo, Gámez, "Learning decision trees for the partial label r
 2021) uses LIA with MP2.
 """
 
+import functools
 import numbers
 
 import numpy as np
@@ -23,7 +24,7 @@ from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError, require_choice
 from lrrf_jax.rankings.bucket_pivot import Variant, pivot_places
 from lrrf_jax.rankings.optimal_buckets import MAX_LABELS, optimal_places
-from lrrf_jax.rankings.pairwise import n_labels_of_pairs, pair_indices, row_blocks
+from lrrf_jax.rankings.pairwise import n_labels_of_pairs, pair_indices
 
 _VARIANTS = {
     "bpa": Variant(),
@@ -69,12 +70,12 @@ def bucket_orders(
     -----
     A pair of which nothing is known, of labels of which something is, counts as level.
 
-    Whatever does not depend on the order of the labels in the sources does not here. "-lia" methods
-    visit labels by rising indecision, then by falling total preference; the optimum, where there
-    are several, has the fewest buckets, and then the labels of least total preference in the last
-    ones. What is equal in all that is decided by index, as are "bpa", "bpa-mp", "bpa-mp2", where
-    the sources draw at random, and "scikit-lr", whose pivot is the label of least indecision and
-    which then visits labels by index.
+    Where the sources leave the order of the labels open, what they have decides: "-lia" methods
+    visit them by rising indecision, and equal ones by total preference, the middle first, then the
+    middles of the halves; of several optima, the one of the fewest buckets is taken, then the one
+    with the labels of least total preference in its last buckets. What is equal in all that is
+    decided by index; and so are "bpa", "bpa-mp", "bpa-mp2", where the sources draw at random, and
+    "scikit-lr", whose pivot is the label of least indecision and which visits labels by index.
 
     Preferences are rounded to 3e-7, and as much beyond the threshold is still within it. Costs
     O(n_labels^2) per row and round for the pivot algorithms, O(3^n_labels) for "optimal". Rows do
@@ -127,7 +128,9 @@ def _places(
     if method == "optimal":
         visit = np.lexsort((undecided, -total, ~known), axis=0)
     elif method.startswith("bpa-lia"):
-        visit = np.lexsort((-total, undecided), axis=0)
+        ahead = np.stack([((total > mine) & known).sum(0) for mine in total])
+        halves = _by_halves(n_labels)[known.sum(0), np.minimum(ahead, n_labels - 1)]
+        visit = np.lexsort((halves, undecided), axis=0)
     else:
         visit = np.repeat(np.arange(n_labels)[:, None], n_samples, axis=1)
     sample = np.arange(n_samples)
@@ -143,6 +146,25 @@ def _places(
     out = np.empty_like(place)
     np.put_along_axis(out, visit, place, axis=0)
     return out
+
+
+@functools.cache
+def _by_halves(n_labels: int) -> NDArray:  # intp (n_labels + 1, n_labels)
+    """Give numbers to the places of labels, the middle first, then the middles of the halves.
+
+    >>> _by_halves(5)[5].tolist()
+    [3, 1, 0, 4, 2]
+    """
+    numbers = np.zeros((n_labels + 1, n_labels), np.intp)
+    for n_places in range(n_labels + 1):
+        order, parts = [], [range(n_places)]
+        for part in parts:  # which grows
+            if part:
+                middle = len(part) // 2
+                order.append(part[middle])
+                parts += [part[:middle], part[middle + 1 :]]
+        numbers[n_places, order] = np.arange(n_places)
+    return numbers
 
 
 def _optimal(matrix: NDArray, known: NDArray) -> NDArray:
@@ -185,50 +207,3 @@ def require_settings(method: str, threshold: float, unknown: str, n_labels: int)
             'threshold must be left out with method="optimal", which weighs costs alone; it is '
             f"{threshold!r}. Leave it out, or choose another method."
         )
-
-
-def mean_preferences(
-    positions: NDArray,  # float (n_groups, n_rankings, n_labels), NaN: missing
-    weight: NDArray,  # float32 (n_groups, n_rankings), not negative
-) -> NDArray:  # float32 (n_groups, n_pairs) in [-1, 1]
-    """Average the preferences of the few rankings of each group, over those that rank both labels.
-
-    A tie is for neither label. NaN where no ranking of positive weight ranks both.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> near = np.array([[[1.0, 2, np.nan], [1.5, 1.5, 3], [2, 1, 3]]])
-    >>> mean_preferences(near, np.array([[2.0, 1, 1]])).tolist()
-    [[0.25, 1.0, 1.0]]
-    """
-    first, second = pair_indices(positions.shape[2])
-    total = np.zeros((len(first), len(positions)))
-    counted = np.zeros((len(first), len(positions)))
-    # One ranking after another: sums do not depend on the number of groups.
-    for ranking, share in zip(positions.swapaxes(0, 1), weight.T.astype(np.float64), strict=True):
-        by_label = np.ascontiguousarray(ranking.T)
-        one, other = by_label[first], by_label[second]
-        total += share * ((one < other).view(np.int8) - (one > other).view(np.int8))
-        counted += share * ~np.isnan(one + other)
-    with np.errstate(invalid="ignore"):
-        return (total / counted).astype(np.float32).T
-
-
-def table_preferences(
-    positions: NDArray,  # float (n_rankings, n_labels), NaN: missing
-    weight: NDArray | None = None,  # float64 (n_rankings,), not negative; None: all equal
-) -> NDArray:  # float32 (n_pairs,) in [-1, 1], NaN: no ranking ranks both
-    """Average the preferences of all rankings of a table, as `mean_preferences` does of groups."""
-    first, second = pair_indices(positions.shape[1])
-    total, counted = np.zeros((2, len(first)))
-    for rows in row_blocks(*positions.shape):
-        one, other = positions[rows, first], positions[rows, second]
-        signs = (one < other).astype(np.int8) - (one > other)
-        known = ~np.isnan(one + other)
-        share = np.ones((len(one), 1)) if weight is None else weight[rows, None]
-        # Column by column, so that a sum does not depend on where its labels are.
-        total += np.add.reduce(share * signs, axis=0)
-        counted += np.add.reduce(share * known, axis=0)
-    with np.errstate(invalid="ignore"):
-        return (total / counted).astype(np.float32)

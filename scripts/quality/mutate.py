@@ -36,6 +36,7 @@ SUITES = {
     "lrrf_jax/metrics/of_rankings.py": "tests/test_metrics.py tests/test_metric_properties.py "
     "tests/test_metric_arguments.py",
     "lrrf_jax/metrics/of_scores.py": "tests/test_metrics_of_scores.py",
+    "lrrf_jax/metrics/gap.py": "tests/test_metrics_of_scores.py",
     "lrrf_jax/metrics/_choices.py": "tests/test_metrics_of_scores.py tests/test_metrics.py",
     "lrrf_jax/rankings/aggregation.py": "tests/rankings/test_aggregation.py "
     "tests/rankings/test_aggregation_properties.py "

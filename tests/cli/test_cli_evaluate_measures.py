@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from lrrf_jax import load, metrics
+from lrrf_jax.datasets import read_aslib
 from lrrf_jax.evaluation import ResultsFile, comparison, cross_validate
+from tests.datasets.scenarios import write_scenario
 from tests.reports.pages import checked
 
 RNG = np.random.default_rng(0)
@@ -149,6 +151,27 @@ def test_a_model_is_judged_by_the_scores_of_other_rows(lrrf, runtimes, tmp_path)
         *(f"{result['measures'][name]['value']:.4f}" for name in result["measures"]),
     ]
     assert [line.split()[1] for line in worth[2:]] == ["random", "oracle"]
+
+
+def test_a_scenario_is_cut_as_it_says_and_its_choices_are_judged(lrrf, tmp_path):
+    source = f"aslib:{write_scenario(tmp_path / 'toy')}"
+    code, out, err = lrrf("evaluate", source, *FAST, "--json", "--results", tmp_path / "r.csv")
+    assert code == 0, err
+    [result] = json.loads(out)["results"]
+    data = read_aslib(tmp_path / "toy")
+    expected = cross_validate("default", data.X, scores=data.scores, folds=data.folds, repeats=2)
+    assert result["scores"] == expected.to_dict()["scores"]
+    assert result["measures"] == expected.to_dict()["measures"]
+    assert result["settings"]["folds"] == 2
+
+
+def test_made_up_tables_bring_folds_or_groups(lrrf):
+    for name, n_folds in (("algorithms", 10), ("reactions", 8)):
+        code, out, _ = lrrf("evaluate", f"builtin:{name}", *FAST[:3], 1, "--json")
+        assert code == 0
+        [result] = json.loads(out)["results"]
+        assert result["settings"]["folds"] == n_folds
+        assert result["measures"]["regret"]["baselines"]["oracle"] == 0
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from lrrf_jax._numerics import product, xlog2x
 from lrrf_jax._xla import fusion_barrier
 from lrrf_jax.datasets import delete_labels
 from lrrf_jax.learners.forest.aggregation import AGGREGATIONS
+from lrrf_jax.rankings.ties import mean_places
 from tests.gpu.programs import options
 from tests.gpu.rounding import faults
 from tests.learners.small_forests import X, Y
@@ -119,6 +120,15 @@ def test_growth_rounds_alike_on_every_device(title, kind):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         program = growth(learner(**parameters, **depth), *table, n_trees=2)
+    assert faults(program.function, *program.arguments, **program.static) == {}
+
+
+@pytest.mark.parametrize("title", ["tlac", "pairwise"])
+def test_growth_on_rankings_with_ties_rounds_alike_on_every_device(title):
+    name, parameters = FORESTS[title]
+    tied = mean_places(np.ceil(Y / 2))
+    assert (tied % 1 > 0).any()
+    program = growth(LEARNERS[name](max_depth=4, **parameters), X, tied, None, n_trees=2)
     assert faults(program.function, *program.arguments, **program.static) == {}
 
 

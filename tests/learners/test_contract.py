@@ -248,7 +248,8 @@ def test_data_that_cannot_be_used_are_refused_with_the_offender_named(name):
         (spoilt(np.inf), Y, "row 5, column 2 is inf"),
         (spoilt("a", object), Y, "row 5, column 2 is 'a'"),
         (X, Y[:-1], "one row for each row"),
-        (X, np.ones_like(Y), "row 0"),
+        (X, np.ones_like(Y), "every row ties all labels"),
+        (X, Y + 1, "row 0"),
         (X, Y[:, :1], "two labels"),
     ):
         with pytest.raises(InputError, match=fragment):

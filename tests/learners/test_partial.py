@@ -15,9 +15,11 @@ import lrrf_jax
 from lrrf_jax import LEARNERS, InputError, metrics
 from lrrf_jax.evaluation import scorer
 from lrrf_jax.learners import MallowsNeighborsLabelRanker
-from lrrf_jax.rankings.bucket_orders import METHODS, bucket_orders, mean_preferences
+from lrrf_jax.rankings.bucket_orders import METHODS, bucket_orders
 from lrrf_jax.rankings.pairwise import pair_signs_on_host
+from lrrf_jax.rankings.preferences import mean_preferences
 from tests import oracles
+from tests.accelerator import accelerator_forms
 from tests.learners import partial_golden as golden
 from tests.learners.test_contract import (
     GROUPED_X,
@@ -261,6 +263,14 @@ def test_neighbours_agree_with_scikit_lr(table, weights, name):
     assert found.tolist() == in_normal_form(expected)
 
 
+def test_tau_x_agrees_with_scikit_lr():
+    """By ``sklr.metrics.tau_x_score(TIED[:20], TIED[20:])``, which is symmetric."""
+    tied = golden.TABLES["tied"]
+    every = [len(set(row)) == 1 for row in tied[20:].tolist()]
+    assert any(every)
+    assert metrics.tau_x(tied[20:], tied[:20]) == pytest.approx(-0.1, abs=1e-12)
+
+
 @pytest.mark.parametrize(("table", "criterion"), golden.TREES)
 def test_leaves_agree_with_the_trees_of_scikit_lr(table, criterion):
     _, y = golden_table(table)
@@ -299,3 +309,14 @@ def test_rankings_that_are_too_few_to_tell_are_no_trouble():
     found = ranker.predict_partial(X)
     assert_normal_form(found, N_LABELS)
     assert np.isnan(found[1]).any()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["lr-rf", "pw-rf", "rpc", "ll", "ib-m"])
+def test_accelerators_would_prefer_the_same(name):
+    options = {"aggregation": "kemeny"} if name == "lr-rf" else {}
+    ranker = make(name, **options).fit(X, Y)
+    expected = ranker.predict_preferences(X)
+    with accelerator_forms():
+        again = pickle.loads(pickle.dumps(ranker))
+        np.testing.assert_array_equal(again.predict_preferences(X), expected)

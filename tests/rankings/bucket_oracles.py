@@ -50,6 +50,16 @@ def pivots(matrix, labels, pivot_of, beta, several, second):
     return [*rest(before), bucket, *rest(after)]
 
 
+def middles_first(places):
+    """List places from their middle, then the middles of the halves, and so on."""
+    level, out = [list(places)], []
+    while level:
+        out += [part[len(part) // 2] for part in level]
+        halves = [(part[: len(part) // 2], part[len(part) // 2 + 1 :]) for part in level]
+        level = [half for both in halves for half in both if half]
+    return out
+
+
 def indecision(matrix, label):
     """How far a label's entries are from the nearest of 0, 1/2 and 1."""
     others = [matrix[label][v] for v in range(len(matrix)) if v != label]
@@ -63,7 +73,9 @@ def pivot_order(matrix, method, beta=QUARTER):
     total = [sum(row) - row[label] for label, row in enumerate(matrix)]
     labels = list(range(n_labels))
     if method.startswith("bpa-lia"):
-        labels.sort(key=lambda label: (unsure[label], -total[label], label))
+        place = [sum(other > mine for other in total) for mine in total]
+        middles = middles_first(labels)
+        labels.sort(key=lambda label: (unsure[label], middles.index(place[label]), label))
 
     def pivot_of(part):
         if method == "scikit-lr":

@@ -8,10 +8,10 @@ from lrrf_jax._validation import InputError
 from lrrf_jax.rankings.bucket_orders import (
     METHODS,
     bucket_orders,
-    mean_preferences,
     require_settings,
 )
 from lrrf_jax.rankings.optimal_buckets import MAX_LABELS
+from lrrf_jax.rankings.preferences import mean_preferences, table_preferences
 from tests.rankings import bucket_oracles as oracles
 
 PIVOT_METHODS = [method for method in METHODS if method != "optimal"]
@@ -232,6 +232,7 @@ def test_mean_preferences_are_weighted_shares_of_the_rankings_that_rank_both():
                     share += w * int(np.sign(ranking[v] - ranking[u]))
             unknown += total == 0
             assert np.isnan(value) if total == 0 else value == np.float32(share / total)
+        np.testing.assert_array_equal(table_preferences(group, weights.astype(float)), row)
     assert unknown > 5
 
 

@@ -12,6 +12,7 @@ from lrrf_jax.learners.forest import targets
 from lrrf_jax.rankings.ties import mean_places
 from lrrf_jax.trees.forest import is_split
 from lrrf_jax.trees.shared_class import SharedClassEntropy
+from tests.accelerator import accelerator_forms
 
 RNG = np.random.default_rng(0)
 X = np.round(RNG.normal(size=(110, 3)), 1).astype(np.float32)
@@ -114,3 +115,16 @@ def test_shares_of_every_size_of_tie_are_whole_numbers():
             mine = np.where((parts[0] <= stage) & (stage < parts[1]), parts[2], 0)
             np.testing.assert_allclose(mine / whole, shares(row, stage))
             assert mine.sum() == whole
+
+
+@pytest.mark.parametrize("purity", ["ranking", pytest.param("top-label", marks=pytest.mark.slow)])
+def test_the_large_steps_of_accelerators_grow_the_same_forest(purity):
+    y = tied_rankings(4, 3, missing=0.2)
+    known = np.isfinite(y).sum(1) > 1
+    settings = {"n_estimators": 3, "purity": purity, "max_depth": 6, "random_state": 0}
+    small = RandomForestLabelRanker(**settings).fit(X[known], y[known]).forest_
+    with accelerator_forms():
+        large = RandomForestLabelRanker(**settings).fit(X[known], y[known]).forest_
+    assert np.asarray(is_split(small)).sum() > 20
+    for a, b in zip(small, large, strict=True):
+        np.testing.assert_array_equal(a, b)

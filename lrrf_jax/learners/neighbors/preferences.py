@@ -10,7 +10,7 @@ from jax import lax
 from lrrf_jax._programs import jit
 from lrrf_jax._typing import Array, NDArray
 from lrrf_jax.learners.neighbors.scores import neighbor_weights
-from lrrf_jax.rankings.bucket_orders import mean_preferences
+from lrrf_jax.rankings.preferences import mean_preferences
 
 _CELLS_AT_ONCE = 2**20  # of rows x neighbours x labels
 
