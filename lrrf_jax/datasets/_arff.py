@@ -36,9 +36,12 @@ class Attribute(NamedTuple):
 
     @property
     def categories(self) -> list[str] | None:
-        """Return the values of a nominal attribute, None for one of another kind."""
+        """Return the values of a nominal attribute, None for another kind or a faulty one."""
         nominal = _NOMINAL.fullmatch(self.kind)
-        return None if nominal is None else split_cells(nominal[1])
+        try:
+            return None if nominal is None else split_cells(nominal[1])
+        except ValueError:
+            return None
 
     @property
     def is_numeric(self) -> bool:

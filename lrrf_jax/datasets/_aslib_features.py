@@ -7,6 +7,7 @@ import numpy as np
 from lrrf_jax._tabular import finite_features
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError
+from lrrf_jax.datasets._apart import whole_folds
 from lrrf_jax.datasets._arff import Attribute
 from lrrf_jax.datasets._aslib_description import Scenario
 from lrrf_jax.datasets._aslib_tables import (
@@ -102,10 +103,8 @@ def read_folds(folder: str, instances: list[str], gaps: list[str]) -> NDArray | 
     table = open_table(folder, "cv.arff")
     if table is None:
         return None
-    fold, on = table.numbers("fold"), table.texts("instance_id")
-    odd = ~np.isfinite(fold) | (fold != np.floor(fold))
-    if odd.any():
-        raise table.fault(int(np.argmax(odd)), "the fold is no whole number")
+    fold = whole_folds(table.numbers("fold"), "attribute 'fold'", table.rows)
+    on = table.texts("instance_id")
     first = np.flatnonzero(np.array(table.repetitions()) == 1)
     found: dict[str, int] = {}
     for row in first.tolist():

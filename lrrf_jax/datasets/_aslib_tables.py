@@ -49,7 +49,7 @@ class Table(NamedTuple):
     def repetitions(self) -> list[int]:
         """Return the number of the repetition."""
         column = self.numbers("repetition")
-        odd = ~np.isfinite(column) | (column != np.floor(column))
+        odd = ~((np.abs(column) < 2**53) & (column == np.floor(column)))
         if odd.any():
             raise self.fault(int(np.argmax(odd)), "the repetition is no whole number")
         return [int(number) for number in column]

@@ -52,8 +52,10 @@ class Block(NamedTuple):
             text = " ".join([self.value, *(line.text for line in self.body)])
             if text[-1] != "]":
                 raise self.fault("a list whose bracket is closed")
-            cells = split_cells(text[1:-1]) if text[1:-1].strip() else []
-            return [cell for cell in cells if cell]
+            try:
+                return [cell for cell in split_cells(text[1:-1]) if cell]
+            except ValueError as error:
+                raise self.fault(f"a list; it has {error}") from None
         if not self.body:
             single = _value(self.value)
             return [] if single is None else [single]

@@ -8,7 +8,7 @@ from scipy.stats import rankdata
 
 from lrrf_jax._validation import InputError
 from lrrf_jax.datasets import read_aslib
-from tests.datasets.scenarios import COSTS, CV, DESCRIPTION, FEATURES, IDS, RUNS, STATUS
+from tests.datasets.scenarios import COSTS, CV, DESCRIPTION, FEATURES, FILES, IDS, RUNS, STATUS
 from tests.datasets.scenarios import write_scenario as written
 
 NAN = np.nan
@@ -259,7 +259,16 @@ REFUSED = {
         {"cv": CV + "one,1,2\n"},
         r"row 7 .*: instance 'one' has a fold already",
     ),
-    "half a fold": ({"cv": CV.replace("one,1,1", "one,1,1.5")}, "row 4 .*no whole number"),
+    "half a fold": ({"cv": CV.replace("one,1,1", "one,1,1.5")}, "whole number; row 4 .* holds 1.5"),
+    "a fold of no size": ({"cv": CV.replace("one,1,1", "one,1,1e30")}, "a whole number; row 4"),
+    "open list": (
+        {"description": DESCRIPTION.replace("[false, true]", "[false, 'true]")},
+        r"maximize \(line 6\) must hold a list; it has a quote",
+    ),
+    "open categories": (
+        {"features": FEATURES.replace("{sat, 'un sat'}", "{sat, 'un sat}")},
+        r"'kind' \(line 5\) must be NUMERIC or list its categories",
+    ),
     "no data": ({"cv": IDS}, "there is no line @data"),
 }
 
@@ -284,3 +293,25 @@ def test_arguments_and_folders_that_do_not_fit_are_refused(tmp_path):
         read_aslib(tmp_path / "none")
     with pytest.raises(InputError, match="is a file, no folder"):
         read_aslib(folder / "cv.arff")
+
+
+@pytest.mark.filterwarnings("ignore:.*toy")
+def test_altered_files_are_read_or_refused_by_name(tmp_path):
+    rng, folder = random.Random(0), written(tmp_path / "toy")
+    signs = [*"{}'\"?%,\n-[]: \t#|\\", "1e999", "nan", "@data\n", "\0", "&a", "9" * 30]
+    messages = []
+    for _ in range(300):
+        name = rng.choice([name for name in FILES if name != "feature_costs.arff"])
+        text = FILES[name]
+        for _ in range(rng.choice([1, 1, 3])):
+            at = rng.randrange(len(text))
+            cut = rng.choice([0, 0, 1, 20])
+            text = text[:at] + rng.choice(["", *signs]) + text[at + cut :]
+        (folder / name).write_text(text)
+        try:
+            read_aslib(folder)
+        except InputError as error:
+            messages.append(str(error))
+        (folder / name).write_text(FILES[name])
+    assert 30 < len(messages) < 270
+    assert all(str(folder) in message for message in messages)

@@ -51,6 +51,7 @@ XARFF_REFUSED = {
     "no rows": (HEADER + "@data\n\n", "no rows"),
     "no attributes": ("@data\n1,a>b\n", "no @attribute line"),
     "nominal": ("@attribute c {x,y}\n" + HEADER + "@data\nx,1,a>b\n", "'c' (line 1) must be NUM"),
+    "open nominal": ("@attribute c {0,'1}\n" + HEADER + "@data\n0,1,a>b\n", "'c' (line 1) must be"),
     "no ranking": ("@attribute A1 NUMERIC\n@data\n1\n", "'A1' (line 1), must be a ranking"),
     "one label": ("@attribute A1 REAL\n@attribute L RANKING {a}\n@data\n1,a\n", "two different"),
     "no feature": ("@attribute L RANKING {a,b}\n@data\na>b\n", "no feature"),
