@@ -77,6 +77,12 @@ BAD_TABLES = {
 TABLE_ENTRANCES = {
     "fit, X": ("X", lambda bad: ConsensusLabelRanker().fit(bad, Y)),
     "fit, y": ("y", lambda bad: ConsensusLabelRanker().fit(X, bad)),
+    "fit, scores": ("scores", lambda bad: ConsensusLabelRanker().fit(X, scores=bad)),
+    "regret": ("scores", lambda bad: metrics.regret(bad, Y)),
+    "cross_validate, scores": (
+        "scores",
+        lambda bad: cross_validate("default", X, scores=bad, folds=2, repeats=1),
+    ),
     "predict": ("X", FITTED.predict),
     "predict_scores": ("X", FITTED.predict_scores),
     "score, y": ("y", lambda bad: FITTED.score(X, bad)),
@@ -181,7 +187,7 @@ def test_no_entrance_takes_what_are_no_weights(kind, call):
         (lambda: delete_labels(Y, "a", seed=0), "p must be a probability"),
         (
             lambda: compare(["default"], {"t": np.ones((3, 2))}),
-            "or .X, y, sample_weight.; 't' is a nd",
+            "or .X, y, sample_weight., .*; 't' is a nd",
         ),
     ],
 )

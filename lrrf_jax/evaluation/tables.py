@@ -50,7 +50,9 @@ def as_table(
     """Check the features, rankings or scores, weights, groups and folds of a data set."""
     take, n_samples = _rows(X)
     if y is None and scores is None:
-        raise InputError("y or scores must be given: the rankings, or what each label is worth.")
+        raise InputError(
+            "y must hold rankings where there are no scores; it is None. Give y, or scores=."
+        )
     named = scores if y is None else y
     table = None if scores is None else require_scores(scores, n_samples)
     if y is None:

@@ -96,7 +96,8 @@ def require_rankings(
     """
     if y is None:
         raise InputError(
-            "y must hold rankings: fit requires y to be passed, but the target y is None."
+            "y must hold rankings, or scores= be given in its place: fit requires y to be passed, "
+            "but the target y is None."
         )
     table = number_table(y, name, finite=True)
     _require_size(table, name, n_samples)

@@ -286,7 +286,7 @@ def test_each_row_alone_pools_to_the_measures_of_all_rows():
         ({"measures": ["regret@5"]}, "a k of at most 4, the number of labels; there is 'regret@5'"),
         ({"measures": "regret"}, "measures must be a list of names, such as ['regret']"),
         ({"measures": ["regret"], "scores": None, "y": TRUTH}, "'regret' takes what each label is"),
-        ({"scores": None}, "y or scores must be given"),
+        ({"scores": None}, "y must hold rankings where there are no scores"),
         (
             {"scores": SCORES[:5]},
             "scores must have one row for each row of X; X has 20, scores has",

@@ -136,7 +136,7 @@ def test_scores_of_a_frame_name_the_labels_and_unknown_ones_are_missing():
     ("given", "reason"),
     [
         ({"y": mean_places(-SCORES), "scores": SCORES}, "y must be left out where scores"),
-        ({}, "y must hold rankings: fit requires y to be passed"),
+        ({}, "y must hold rankings, or scores= be given"),
         ({"scores": SCORES[:-1]}, "scores must have one row for each row of X; X has 90"),
         ({"scores": SCORES[:, :1]}, "scores must have two labels"),
         (
