@@ -7,7 +7,8 @@ largest sum of its children's scores. It also says which nodes cannot gain, whic
 making, and how they are searched for; no other module asks what a criterion is.
 
 One class per sample is for :mod:`lrrf_jax.trees.class_criterion`, shares of several for
-:mod:`lrrf_jax.trees.shared_class`, a vector per sample for :mod:`lrrf_jax.trees.vector_criterion`; votes on pairs are in :mod:`lrrf_jax.trees.pair_criterion`,
+:mod:`lrrf_jax.trees.shared_class`, a vector per sample for
+:mod:`lrrf_jax.trees.vector_criterion`; votes on pairs are in :mod:`lrrf_jax.trees.pair_criterion`,
 and entropy times the logarithm of how alike the classes are in :mod:`lrrf_jax.trees.edira`.
 """
 
