@@ -110,14 +110,13 @@ class PlackettLuceFit(NamedTuple):
 
 
 @works_with_our_settings
-@functools.partial(jit, static_argnames=("n_groups", "max_iterations", "ties"))
+@functools.partial(jit, static_argnames=("n_groups", "ties"))
 def fit_groups(
     positions: Array,  # float32 (n_samples, n_labels), NaN: missing
     group: Array,  # int32 (n_samples,), 0..n_groups-1; others are left out
     weight: Array,  # float32 (n_samples,), not negative
     n_groups: int,
     prior: Prior = NO_PRIOR,
-    max_iterations: int = MAX_ITERATIONS,
     ties: bool = True,
 ) -> PlackettLuceFit:
     """Fit one distribution per group, all at once, by minorisation and maximisation (MM).
@@ -125,7 +124,7 @@ def fit_groups(
     Each iteration divides the number of places that a label won by the sum, over the choices in
     which it took part, of 1 / (strength of all that were left); of a choice in a tie it may have
     been there in part, which counts as that part. `log_likelihood` never falls. A group rests when
-    no strength changes by more than `TOLERANCE`, or after ``max_iterations``; it then stays as it
+    no strength changes by more than `TOLERANCE`, or after `MAX_ITERATIONS`; it then stays as it
     is, whatever the other groups do.
 
     Without a prior that is maximum likelihood, which need not exist: a label that never wins gets
@@ -153,18 +152,16 @@ def fit_groups(
         total,
         lambda strength: strength[:, at],
         prior,
-        max_iterations,
         ties,
     )
 
 
 @works_with_our_settings
-@functools.partial(jit, static_argnames=("max_iterations", "ties"))
+@functools.partial(jit, static_argnames="ties")
 def fit_tables(
     positions: Array,  # float32 (n_queries, k, n_labels), NaN: missing
     weight: Array,  # float32 (n_queries, k), not negative
     prior: Prior = NO_PRIOR,
-    max_iterations: int = MAX_ITERATIONS,
     ties: bool = True,
 ) -> PlackettLuceFit:
     """Fit one distribution to each table of k rankings; otherwise as `fit_groups`.
@@ -185,7 +182,6 @@ def fit_tables(
         total,
         lambda strength: strength[None],
         prior,
-        max_iterations,
         ties,
     )
 
@@ -215,7 +211,6 @@ def _fit(
     total: Callable[[Array], Array],  # sums rankings over groups; (n_labels, n_groups)
     spread: Callable[[Array], Array],  # gives each ranking the column of its group
     prior: Prior,
-    max_iterations: int,
     ties: bool,
 ) -> PlackettLuceFit:
     positions, weight = positions.astype(jnp.float32), weight.astype(jnp.float32)
@@ -284,7 +279,7 @@ def _fit(
         new = jnp.where(moves[None], improve(strength), strength)
         n_iterations = n_iterations + moves.astype(jnp.int32)
         moved = jnp.max(jnp.abs(new - strength), axis=0) > TOLERANCE
-        return new, moves & moved & (n_iterations < max_iterations), n_iterations
+        return new, moves & moved & (n_iterations < MAX_ITERATIONS), n_iterations
 
     start = jnp.full(n_won.shape, 1 / n_labels, jnp.float32)
     some = jnp.max(n_won, axis=0) > 0  # else all stay equal

@@ -245,3 +245,83 @@ def test_warm_start_goes_on_with_the_same_differences_only():
     np.testing.assert_array_equal(forest.forest_.leaf_value, whole.forest_.leaf_value)
     with pytest.raises(InputError, match="y differs"):
         forest.set_params(n_estimators=4).fit(X, scores=np.where(SCORES > 0, SCORES, 2 * SCORES))
+
+
+# ------------------------------------------------------------------- what a tie is to a learner
+def untied_pairs(X, y):
+    """Take each pair of a row that it does not tie as a row of its own, which ranks two labels."""
+    rows, pairs = [], []
+    for x, row in zip(X, y, strict=True):
+        for a, b in zip(*pair_indices(y.shape[1]), strict=True):
+            if not np.isnan(row[a] + row[b]) and row[a] != row[b]:
+                rows.append(x)
+                pairs.append(np.full(y.shape[1], np.nan))
+                pairs[-1][a], pairs[-1][b] = (1, 2) if row[a] < row[b] else (2, 1)
+    return np.array(rows), np.array(pairs)
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"), [("rpc", {}), ("ll", {"ridge": 0.0, "tolerance": 1e-8, "max_iter": 2000})]
+)
+def test_a_loss_of_pairs_is_that_of_the_pairs_that_are_not_tied(name, settings):
+    y = mean_places(-SCORES)
+    rows, pairs = untied_pairs(X, y)
+    assert 0 < len(rows) < len(X) * 6
+
+    def outputs(learner):  # the linear functions, without what they leave open
+        params = learner.params_
+        weight = np.asarray(params.weight) * np.asarray(params.scale)[:, None]
+        found = X @ weight + np.asarray(params.intercept) - np.asarray(params.centre) @ weight
+        return found if name == "rpc" else found - found.mean(1, keepdims=True)
+
+    whole, apart = LEARNERS[name](**settings).fit(X, y), LEARNERS[name](**settings).fit(rows, pairs)
+    expected = outputs(apart)
+    np.testing.assert_allclose(outputs(whole), expected, atol=0.01 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("how", ["one-step", "copeland"])
+@pytest.mark.parametrize("given", [SCORES, PARTIAL], ids=["complete", "partial"])
+def test_the_leaf_of_all_rows_holds_means_in_which_a_tie_is_half_for_either(how, given):
+    given = given[np.isfinite(given).sum(1) > 1]
+    forest = RandomForestLabelRanker(1, aggregation=how, bootstrap=False, max_depth=4)
+    leaf = forest.fit(np.zeros((len(given), 3)), scores=given).forest_.leaf_value
+    y = mean_places(-given)
+    first, second = pair_indices(N_LABELS)
+    if how == "copeland":
+        both = np.isfinite(y[:, first] + y[:, second])
+        signs = np.where(both, np.sign(y[:, second] - y[:, first]), 0)
+        expected, unit, off = signs.sum(0) / (both.sum(0) + 0.5), 4096, 1.6  # and a unit, see above
+    else:
+        n_ranked = np.isfinite(y).sum(1, keepdims=True)
+        votes = (n_ranked + 1 - y) * (N_LABELS + 1) / (n_ranked + 1)
+        expected = np.where(np.isnan(y), (N_LABELS + 1) / 2, votes).mean(0)
+        unit, off = 1024, 2.0  # votes of partial rankings are rounded
+    np.testing.assert_allclose(leaf[0] / unit, expected, atol=off / unit)
+
+
+@pytest.mark.parametrize("criterion", ["pairwise", "positions", "rac"])
+def test_the_first_split_gains_most_by_the_measure_of_tied_rankings(criterion):
+    y = mean_places(-SCORES)
+    first, second = pair_indices(N_LABELS)
+    signs = np.sign(y[:, second] - y[:, first])  # 0 for a tie
+    values = {"pairwise": signs, "positions": y, "rac": None}[criterion]
+
+    def impurity(side):
+        if values is not None:
+            return np.square(values[side] - values[side].mean(0)).sum()
+        share = np.unique(y[side], axis=0, return_counts=True)[1] / side.sum()
+        return -side.sum() * (share * np.log2(share)).sum()
+
+    x = np.round(X, 1)
+    cost = {
+        (feature, float(value)): impurity(x[:, feature] >= value) + impurity(x[:, feature] < value)
+        for feature in range(3)
+        for value in np.unique(x[:, feature])[1:]
+    }
+    forest = RandomForestLabelRanker(
+        1, criterion=criterion, max_depth=1, max_features=None, bootstrap=False, max_bins="exact"
+    ).fit(x, y).forest_  # fmt: skip
+    left = x[:, int(forest.feature[0, 0])] >= float(forest.threshold[0, 0])
+    assert 0 < left.sum() < len(x)
+    assert impurity(left) + impurity(~left) <= min(cost.values()) * (1 + 1e-5)
+    assert max(cost.values()) > 1.01 * min(cost.values())
