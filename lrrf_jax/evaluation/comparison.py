@@ -39,6 +39,7 @@ from lrrf_jax.evaluation.results import (
     platform_text,
 )
 from lrrf_jax.evaluation.tables import Table, as_table, table_arguments
+from lrrf_jax.evaluation.unranked import warn_of_short_rows
 
 # Of JAX, which workers share with the process that starts them.
 _CACHE_SETTINGS = (
@@ -152,6 +153,7 @@ def compare(
             Protocol(n_folds, float(share), seed, protocol, stratified, wanted) for share in missing
         ]
         firsts[name] = _first_folds(folds_run, name, n_folds)
+        warn_of_short_rows(table.rankings, name)
         for rule in rules[name]:
             require_agreement(table, rule)
             warn_of_unranked_labels(table, rule, repeats, firsts[name], name)

@@ -23,6 +23,7 @@ from lrrf_jax.evaluation.protocol import (
 )
 from lrrf_jax.evaluation.report_table import ReportTable
 from lrrf_jax.evaluation.tables import OF_RANKINGS, as_table
+from lrrf_jax.evaluation.unranked import warn_of_short_rows
 
 
 @dataclasses.dataclass(frozen=True)
@@ -223,6 +224,7 @@ def cross_validate(
     require_agreement(table, rules)
     if folds_run is not None:
         require_integer(folds_run, "folds_run", 1, n_folds)
+    warn_of_short_rows(table.rankings)
     warn_of_unranked_labels(table, rules, repeats, folds_run or n_folds)
     taus, fit_seconds, predict_seconds = np.full((3, repeats, folds_run or n_folds), np.nan)
     sums: dict[tuple[int, int], dict[str, Sums]] = {}

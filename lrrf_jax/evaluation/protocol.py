@@ -152,7 +152,7 @@ def run_fold(
     train, test = table.take(fold.train), table.take(fold.test)
     started = time.perf_counter()
     with _telling_the_fold(fold, rankings, table.labels):
-        _fit(ranker, train, known_rows, known, table.target, protocol.missing > 0)
+        _fit(ranker, train, known_rows, known, table.target)
     fitted = time.perf_counter()
     if protocol.name == AS_RUN_BY_AUTHORS:
         predicted = leaf_time_deletion.predict_with_deletion_in_leaves(
@@ -248,15 +248,13 @@ def _seeded(ranker: Any, seed: int, repeat: int, fold: int) -> Any:
     return ranker.set_params(**states)
 
 
-def _fit(
-    ranker: Any, X: Any, rows: _TrainingRows, known: NDArray, target: str, deleted: bool
-) -> None:
+def _fit(ranker: Any, X: Any, rows: _TrainingRows, known: NDArray, target: str) -> None:
     from sklearn.utils.validation import has_fit_parameter
 
     weights = {} if rows.weight is None else {"sample_weight": rows.weight}
     with warnings.catch_warnings():
-        if deleted:  # rows that lost nearly all labels are what was asked for
-            warnings.filterwarnings("ignore", message=".*rows rank too few labels")
+        # Told of before, once; rows that lost their labels by deletion are what was asked for.
+        warnings.filterwarnings("ignore", message=".*rows rank too few labels")
         if target == OF_SCORES and rows.scores is not None and has_fit_parameter(ranker, "scores"):
             ranker.fit(X, scores=rows.scores[:, known], **weights)
         else:

@@ -39,6 +39,19 @@ def unranked_last(predicted: Any, known: NDArray) -> Any:  # (n_samples, n_label
     return whole
 
 
+def warn_of_short_rows(rankings: NDArray, data: str = "") -> None:
+    """Warn once of the rows that rank fewer than two labels, of which each fold has some."""
+    n_short = int(((~np.isnan(rankings)).sum(axis=1) < 2).sum())
+    if n_short:
+        warnings.warn(
+            f"{data}{': ' if data else ''}{n_short} of {len(rankings)} rows rank too few labels to "
+            "prefer one to another; no learner is trained on them, unless what is missing comes "
+            "last, and none is judged by them.",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
 def warn_of_unranked(
     folds: Iterable[tuple[Any, NDArray]], labels: Sequence[str], data: str, stacklevel: int
 ) -> None:

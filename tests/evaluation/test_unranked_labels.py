@@ -162,3 +162,18 @@ def test_a_failure_for_another_reason_still_fails_the_fold():
         pytest.raises(ComparisonError, match="max_depth must be"),
     ):
         compare({"deep": LEARNERS["lr-rf"](max_depth=99)}, {"t": (X, NAMED)}, folds=3, repeats=1)
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        lambda y: cross_validate("default", X[:12], y, folds=3, repeats=2),
+        lambda y: compare(["default"], {"t": (X[:12], y)}, folds=3, repeats=2, missing=[0.0, 0.2]),
+    ],
+)
+def test_rows_that_rank_too_few_labels_are_warned_of_once(run):
+    y = np.tile([1.0, 2, 3], (12, 1))
+    y[4, 1:] = nan
+    with pytest.warns(UserWarning, match="1 of 12 rows rank too few labels") as told:
+        run(y)
+    assert len([one for one in told if "too few" in str(one.message)]) == 1
