@@ -62,6 +62,7 @@ def test_similar_substrates_have_similar_fingerprints_and_yields():
     assert np.corrcoef(alike[pairs], yields[pairs])[0, 1] > 0.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["algorithms", "reactions"])
 def test_a_forest_chooses_better_than_the_single_best_label_on_rows_it_has_not_seen(name):
     data = load(name)

@@ -18,6 +18,7 @@ def mean_tau_x(name, ranker, n_folds):
     return np.mean(taus)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_ten_folds_of_forests_are_near_the_published_forests_of_pairs(name):
     forest = LEARNERS["lr-rf"](n_estimators=30, random_state=0)

@@ -189,7 +189,7 @@ def test_the_unit_of_scores_does_not_matter(power):
     np.testing.assert_array_equal(weight, scaled)
 
 
-@pytest.mark.parametrize("how", ["copeland", "kemeny"])
+@pytest.mark.parametrize("how", ["copeland", pytest.param("kemeny", marks=pytest.mark.slow)])
 def test_of_two_labels_a_difference_counts_as_the_weight_of_a_row_does(how):
     sign = np.where(X[:, :1] + RNG.normal(size=(N_ROWS, 1)) > 0, 1.0, -1.0)
     scores = sign * WEIGHT[:, None] * [[0.0, 1.0]]
@@ -207,7 +207,9 @@ def test_of_two_labels_a_difference_counts_as_the_weight_of_a_row_does(how):
         np.testing.assert_array_equal(one, other)
 
 
-@pytest.mark.parametrize("name", ["lr-rf pairwise kemeny", "pw-rf"])
+@pytest.mark.parametrize(
+    "name", ["pw-rf", pytest.param("lr-rf pairwise kemeny", marks=pytest.mark.slow)]
+)
 def test_the_leaf_holds_mean_preferences_weighed_by_differences(name):
     # No feature tells rows apart, so each tree is one leaf of all rows.
     settings = {"weighting": "difference", "bootstrap": False, "n_estimators": 1, "max_depth": 4}
@@ -299,7 +301,9 @@ def test_the_leaf_of_all_rows_holds_means_in_which_a_tie_is_half_for_either(how,
     np.testing.assert_allclose(leaf[0] / unit, expected, atol=off / unit)
 
 
-@pytest.mark.parametrize("criterion", ["pairwise", "positions", "rac"])
+@pytest.mark.parametrize(
+    "criterion", ["pairwise", pytest.param("positions", marks=pytest.mark.slow), "rac"]
+)
 def test_the_first_split_gains_most_by_the_measure_of_tied_rankings(criterion):
     y = mean_places(-SCORES)
     first, second = pair_indices(N_LABELS)

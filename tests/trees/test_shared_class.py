@@ -54,8 +54,17 @@ def test_the_score_is_minus_the_entropy_of_the_shares():
     np.testing.assert_allclose(found, expected, atol=2e-3)
 
 
-@pytest.mark.parametrize("purity", ["ranking", "top-label"])
-@pytest.mark.parametrize("weight", [None, RNG.integers(1, 4, len(X)).astype(float)])
+WEIGHT = RNG.integers(1, 4, len(X)).astype(float)
+
+
+@pytest.mark.parametrize(
+    ("purity", "weight"),
+    [
+        ("ranking", WEIGHT),
+        pytest.param("ranking", None, marks=pytest.mark.slow),
+        pytest.param("top-label", WEIGHT, marks=pytest.mark.slow),
+    ],
+)
 def test_without_ties_the_forest_is_that_of_one_class_per_sample(monkeypatch, purity, weight):
     y = mean_places(X @ RNG.normal(size=(3, 4)) + RNG.normal(size=(len(X), 4)))
     settings = {"n_estimators": 3, "purity": purity, "max_depth": 6, "random_state": 0}
@@ -71,8 +80,10 @@ def test_without_ties_the_forest_is_that_of_one_class_per_sample(monkeypatch, pu
         np.testing.assert_array_equal(a, b)
 
 
-@pytest.mark.parametrize("missing", [0.0, 0.3])
-@pytest.mark.parametrize("n_labels", [3, 5])
+@pytest.mark.parametrize(
+    ("n_labels", "missing"),
+    [(5, 0.3), *(pytest.param(*more, marks=pytest.mark.slow) for more in [(3, 0.3), (5, 0.0)])],
+)
 def test_the_first_split_lowers_the_entropy_of_shared_top_labels_most(n_labels, missing):
     for n_values in (2, 3):
         y = tied_rankings(n_labels, n_values, missing)
@@ -117,7 +128,8 @@ def test_shares_of_every_size_of_tie_are_whole_numbers():
             assert mine.sum() == whole
 
 
-@pytest.mark.parametrize("purity", ["ranking", pytest.param("top-label", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("purity", ["ranking", "top-label"])
 def test_the_large_steps_of_accelerators_grow_the_same_forest(purity):
     y = tied_rankings(4, 3, missing=0.2)
     known = np.isfinite(y).sum(1) > 1
