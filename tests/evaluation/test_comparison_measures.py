@@ -147,7 +147,8 @@ def test_files_of_a_former_version_are_read_and_get_the_new_columns_when_added_t
     assert path.read_text() == FORMER + LINES
     new = dataclasses.replace(first, fold=2, splits="given 1", measures='{"regret": null}')
     ResultsFile(path).append([new])
-    assert ResultsFile(path).read() == [first, second, new]
+    # Compared as texts, for NaN is not what it was; dataclasses of 3.13 say so.
+    assert list(map(repr, ResultsFile(path).read())) == list(map(repr, [first, second, new]))
     rows = list(csv.reader(io.StringIO(path.read_text())))
     assert {len(row) for row in rows} == {18}
     assert rows[0] == [field.name for field in dataclasses.fields(FoldResult)]
