@@ -1,11 +1,11 @@
 """The training rankings as trees look at them: what a pair of labels says, and what it counts."""
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
 from lrrf_jax._typing import NDArray
-from lrrf_jax.learners._weights import largest_scale
 from lrrf_jax.rankings.pairwise import (
     pair_indices,
     pair_signs_on_host,
@@ -38,12 +38,12 @@ class Rankings(NamedTuple):
 
 def difference_weights(
     scores: NDArray,  # float64 (n_rows, n_labels), NaN: unknown
-    total_weight: float,
-) -> tuple[NDArray, int]:  # int32 (n_rows, n_pairs), 0: tied or unknown; what the mean counts
+    weight: NDArray,  # int32 (n_rows,), of the rows
+) -> tuple[NDArray, float]:  # int32 (n_rows, n_pairs), 0: tied or unknown; what the mean counts
     """Weigh pairs of labels by the differences of their scores, as whole numbers.
 
-    Their mean, over pairs that differ in all rows, counts a power of two, as large as the sums of
-    int32 have room for; a difference that is too small to count becomes 1.
+    Their mean, over pairs that differ in all rows, counts a power of two, up to 1024, and as large
+    as sums of int32 have room for; a difference that is too small to count becomes 1.
     """
     first, second = pair_indices(scores.shape[1])
     share = scores / max(np.nanmax(np.abs(scores)), np.finfo(np.float64).tiny)  # none overflows
@@ -51,13 +51,16 @@ def difference_weights(
     def gaps(rows: slice) -> NDArray:
         return np.nan_to_num(np.abs(share[rows, first] - share[rows, second]))
 
-    blocks = list(row_blocks(*scores.shape))
-    sums = [(found.sum(), np.count_nonzero(found), found.max()) for found in map(gaps, blocks)]
-    total, number, most = (np.array(part) for part in zip(*sums, strict=True))
-    mean = total.sum() / number.sum()
-    scale = largest_scale(total_weight, float(most.max() / mean))
-    weight = np.zeros((len(scores), len(first)), np.int32)
-    for rows in blocks:
+    total, number, most = 0.0, 0, np.zeros(len(first))
+    for rows in row_blocks(*scores.shape):
         gap = gaps(rows)
-        weight[rows] = np.where(gap > 0, np.maximum(np.round(gap / mean * scale), 1), 0)
-    return weight, scale
+        total, number = total + float(gap.sum()), number + int(np.count_nonzero(gap))
+        most = most + (gap * weight[rows, None]).sum(axis=0)
+    mean = total / number
+    # A quarter of what an int32 holds, for chance may draw a heavy row many times.
+    scale = 2.0 ** min(10, math.floor(math.log2(2**29 * mean / most.max())))
+    counts = np.zeros((len(scores), len(first)), np.int32)
+    for rows in row_blocks(*scores.shape):
+        gap = gaps(rows)
+        counts[rows] = np.where(gap > 0, np.maximum(np.round(gap / mean * scale), 1), 0)
+    return counts, scale

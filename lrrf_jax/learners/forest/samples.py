@@ -19,6 +19,7 @@ from lrrf_jax.trees.growth import GrowthConfig, Samples, Sizes
 from lrrf_jax.trees.padding import padded_rows
 
 _SUM_PAIRS = ("dispersion", "theta")  # criteria that sum the number of pairs of a ranking
+_ROOM_FOR_DIFFERENCES = 2**10  # by which weights of rows are multiplied
 
 
 def growth_samples(
@@ -37,12 +38,14 @@ def growth_samples(
         most = config.n_labels + 1
         if config.criterion in _SUM_PAIRS:
             most = max(most, config.n_labels * (config.n_labels - 1) // 2)
+        if config.weighting == "difference":
+            most = max(most, _ROOM_FOR_DIFFERENCES)
         in_units = config.aggregation in SHRUNKEN
         weight, weight_scale = integer_weights(table.weight, 2**29 // most, binary=in_units)
     total_weight = float(weight.sum(dtype=np.int64))
     rankings = Rankings(positions, table.tied, total_weight, weighted=table.weight is not None)
     if config.weighting == "difference" and table.scores is not None:
-        pair_weight, mean = difference_weights(table.scores[:, order], total_weight)
+        pair_weight, mean = difference_weights(table.scores[:, order], weight)
         rankings = rankings._replace(pair_weight=pair_weight)
         weight_scale *= mean
     stat, criterion = growth_statistic(rankings, config)
