@@ -93,8 +93,8 @@ class ConsensusLabelRanker(LabelRanker):
         cls, arrays: dict[str, NDArray], content: Content, format_version: int
     ) -> ConsensusParams:
         vote = arrays.get("mean_vote")
-        if vote is not None and vote.ndim == 1 and "preference" not in arrays:
+        if "preference" not in arrays and vote is not None and vote.dtype == np.float32:
             # Files of 0.1.0 before bucket orders hold the votes alone, which say who is ahead.
-            signs = pair_signs_on_host(-vote[None].astype(np.float32))[0].astype(np.float32)
+            signs = pair_signs_on_host(-vote.reshape(1, -1))[0].astype(np.float32)
             arrays = {**arrays, "preference": signs}
         return super()._read_arrays(arrays, content, format_version)

@@ -265,3 +265,13 @@ def test_the_command_line_says_what_is_wrong_with_a_model_and_exits_with_4(
     assert main([command, str(path), *(rest if command == "predict" else [])]) == 4
     error = capsys.readouterr().err
     assert error.startswith(f"error: {path}: holds no usable 'default' model: config has 4 labels")
+
+
+@pytest.mark.parametrize("kind", ["complex64", "float64", "int32", "bool"])
+def test_votes_of_another_type_are_refused_where_the_file_has_no_preferences(kind, tmp_path):
+    def edit(document, arrays):
+        assert "preference" not in arrays  # as models were stored before there were any
+        arrays["mean_vote"] = arrays["mean_vote"].astype(kind)
+
+    with pytest.raises(ModelFileError, match=f"mean_vote is {kind}"):
+        load(written("default", tmp_path, edit))
