@@ -116,8 +116,8 @@ class LabelRanker(Parametrised, RankingModel, StoredModel, Estimator):
         have no common divisor and sum to a few million at most.
 
         What a tie means to each learner: ``docs/ties.md``. Where labels tie, permuting the columns
-        of ``y`` permutes what is learnt and what is predicted, and nothing else; only labels of
-        equal final scores are ranked by their index.
+        of ``y`` permutes what is learnt and what is predicted. Only where labels, or rankings, come
+        out equally good does the index of the labels decide.
         """
         inspect.signature(self._fit).bind(None, None, **options)  # TypeError for unknown ones
         with our_settings():
