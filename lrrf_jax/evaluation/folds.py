@@ -55,7 +55,7 @@ def as_splits(
     if folds is None:
         folds = DEFAULT_FOLDS if codes is None else min(DEFAULT_FOLDS, int(codes.max()) + 1)
     if hasattr(folds, "split") and not isinstance(folds, str):
-        return _of_splitter(folds, (X, ranking_classes(rankings), values), codes, seed)
+        return _of_splitter(folds, (X, numbered_rankings(rankings), values), codes, seed)
     if isinstance(folds, str):
         if folds != LEAVE_ONE_OUT:
             raise InputError(
@@ -135,7 +135,7 @@ def tested_in(
         return group_folds(splits.groups, splits.n_folds, generator)
     order = generator.permutation(n_samples)
     if stratified:
-        order = order[np.argsort(ranking_classes(rankings)[order], kind="stable")]
+        order = order[np.argsort(numbered_rankings(rankings)[order], kind="stable")]
         of_order = np.arange(n_samples) % splits.n_folds
     else:
         sizes = [len(part) for part in np.array_split(order, splits.n_folds)]
@@ -150,8 +150,8 @@ def generator_of(seed: int, repeat: int, purpose: int) -> np.random.Generator:
     return np.random.default_rng([seed, repeat, purpose])
 
 
-def ranking_classes(rankings: NDArray) -> NDArray:  # int64 (n_samples,)
-    """Give each distinct ranking a number."""
+def numbered_rankings(rankings: NDArray) -> NDArray:  # int64 (n_samples,)
+    """Give each distinct ranking a number; missing labels sort first, as folds were always cut."""
     known = np.where(np.isnan(rankings), 0, rankings)
     return np.unique(known, axis=0, return_inverse=True)[1].reshape(-1)
 

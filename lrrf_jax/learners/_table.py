@@ -18,9 +18,9 @@ from lrrf_jax._validation import (
 )
 from lrrf_jax._xla import bucket_size
 from lrrf_jax.learners._weights import relative_weights
+from lrrf_jax.rankings import statistics
 from lrrf_jax.rankings.permutations import place_missing_last
-from lrrf_jax.rankings.statistics import borda_votes_on_host
-from lrrf_jax.rankings.ties import canonical_order, has_ties, mean_places
+from lrrf_jax.rankings.ties import has_ties, mean_places
 from lrrf_jax.rankings.validation import number_table, require_rankings, require_scores
 
 
@@ -59,9 +59,7 @@ class TrainingTable(NamedTuple):
         which rounding, and what decides between equals, is the same wherever a column stands. It
         is the order of the columns without ties.
         """
-        if not self.tied:
-            return np.arange(self.positions.shape[1])
-        return canonical_order(self.positions, borda_votes_on_host(self.positions))
+        return statistics.label_order(self.positions, self.tied)
 
     @property
     def shape(self) -> TableShape:

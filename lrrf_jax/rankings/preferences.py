@@ -6,7 +6,7 @@ from lrrf_jax._typing import NDArray
 from lrrf_jax.rankings.pairwise import pair_indices, row_blocks
 
 
-def mean_preferences(
+def group_preferences(
     positions: NDArray,  # float (n_groups, n_rankings, n_labels), NaN: missing
     weight: NDArray,  # float32 (n_groups, n_rankings), not negative
 ) -> NDArray:  # float32 (n_groups, n_pairs) in [-1, 1]
@@ -18,7 +18,7 @@ def mean_preferences(
     --------
     >>> import numpy as np
     >>> near = np.array([[[1.0, 2, np.nan], [1.5, 1.5, 3], [2, 1, 3]]])
-    >>> mean_preferences(near, np.array([[2.0, 1, 1]])).tolist()
+    >>> group_preferences(near, np.array([[2.0, 1, 1]])).tolist()
     [[0.25, 1.0, 1.0]]
     """
     first, second = pair_indices(positions.shape[2])
@@ -38,7 +38,7 @@ def table_preferences(
     positions: NDArray,  # float (n_rankings, n_labels), NaN: missing
     weight: NDArray | None = None,  # float64 (n_rankings,), not negative; None: all equal
 ) -> NDArray:  # float32 (n_pairs,) in [-1, 1], NaN: no ranking ranks both
-    """Average the preferences of all rankings of a table, as `mean_preferences` does of groups."""
+    """Average the preferences of all rankings of a table, as `group_preferences` does of groups."""
     first, second = pair_indices(positions.shape[1])
     total, counted = np.zeros((2, len(first)))
     for rows in row_blocks(*positions.shape):

@@ -9,6 +9,7 @@ from lrrf_jax._programs import jit
 from lrrf_jax._typing import Array, NDArray
 from lrrf_jax._xla import worked_out
 from lrrf_jax.rankings.permutations import place_blocks, places
+from lrrf_jax.rankings.ties import canonical_order
 
 
 def label_at_position(
@@ -54,6 +55,25 @@ def ranking_classes(
     rows = np.ascontiguousarray(keys).view(np.dtype((np.void, keys.itemsize * keys.shape[1])))
     distinct, classes = np.unique(rows.ravel(), return_inverse=True)
     return classes.reshape(-1).astype(np.int32), len(distinct)
+
+
+def label_order(
+    positions: NDArray,  # float32 (n_samples, n_labels), NaN: missing
+    tied: bool,  # whether rankings tie labels; not those that are missing, placed last
+) -> NDArray:  # int64 (n_labels,)
+    """Order the labels so that permuting the columns permutes nothing; see `canonical_order`.
+
+    Without ties that is the order of the columns, as it always was.
+
+    Examples
+    --------
+    >>> positions = np.array([[3.0, 1.5, 1.5], [3.0, 1.0, 2.0]], np.float32)
+    >>> label_order(positions, True).tolist(), label_order(positions, False).tolist()
+    ([1, 2, 0], [0, 1, 2])
+    """
+    if not tied:
+        return np.arange(positions.shape[1])
+    return canonical_order(positions, borda_votes_on_host(positions))
 
 
 @jit

@@ -33,7 +33,6 @@ class SharedClassEntropy(VectorCriterion):
     n_classes: int
     n_stages: int = 1
     separate_count = True  # shares are no numbers of samples
-    masked = True
     weight_row = False
 
     @property

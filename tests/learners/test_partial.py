@@ -17,7 +17,7 @@ from lrrf_jax.evaluation import scorer
 from lrrf_jax.learners import MallowsNeighborsLabelRanker
 from lrrf_jax.rankings.bucket_orders import METHODS, bucket_orders
 from lrrf_jax.rankings.pairwise import pair_signs_on_host
-from lrrf_jax.rankings.preferences import mean_preferences
+from lrrf_jax.rankings.preferences import group_preferences
 from tests import oracles
 from tests.accelerator import accelerator_forms
 from tests.learners import partial_golden as golden
@@ -213,7 +213,7 @@ def test_the_baseline_shares_out_all_training_rankings():
     assert ranker.predict_partial(X[:1], method="bpa").tolist() == [[2, 2, 2]]
     weighed = make("default").fit(X[:5], y, [1, 1, 0.5, 1, 1])
     assert weighed.predict_partial(X[:1], method="optimal").tolist() == [[1, 2, 3]]
-    expected = mean_preferences(TIED_Y[None], np.ones((1, N_ROWS)))
+    expected = group_preferences(TIED_Y[None], np.ones((1, N_ROWS)))
     ranker = make("default").fit(X, TIED_Y)
     np.testing.assert_array_equal(ranker.predict_preferences(X[:1]), expected)
 
@@ -279,7 +279,7 @@ def test_leaves_agree_with_the_trees_of_scikit_lr(table, criterion):
     expected = in_normal_form(golden.rankings(orders))
     for number, order in zip(np.unique(leaf), expected, strict=True):
         inside = y[leaf == number]
-        preferences = mean_preferences(inside[None], np.ones((1, len(inside))))
+        preferences = group_preferences(inside[None], np.ones((1, len(inside))))
         found = bucket_orders(preferences, method="scikit-lr", unknown="last")
         assert found.tolist() == [order]
 

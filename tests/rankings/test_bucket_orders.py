@@ -11,7 +11,7 @@ from lrrf_jax.rankings.bucket_orders import (
     require_settings,
 )
 from lrrf_jax.rankings.optimal_buckets import MAX_LABELS
-from lrrf_jax.rankings.preferences import mean_preferences, table_preferences
+from lrrf_jax.rankings.preferences import group_preferences, table_preferences
 from tests.rankings import bucket_oracles as oracles
 
 PIVOT_METHODS = [method for method in METHODS if method != "optimal"]
@@ -98,7 +98,7 @@ def test_labels_at_the_threshold_are_tied(beta):
 def test_the_methods_differ_where_they_should():
     """Example 3 of Aledo et al. 2017: the rankings 1|2|3, 1|3|2 and 2|1|3."""
     votes = np.array([[[1.0, 2, 3], [1, 3, 2], [2, 1, 3]]])
-    preferences = mean_preferences(votes, np.ones((1, 3)))
+    preferences = group_preferences(votes, np.ones((1, 3)))
     np.testing.assert_allclose(preferences, [[1 / 3, 1, 1 / 3]], rtol=1e-6)
     assert bucket_orders(preferences, method="scikit-lr").tolist() == [[1.5, 1.5, 3]]
     assert bucket_orders(preferences, method="bpa").tolist() == [[1.5, 1.5, 3]]
@@ -143,7 +143,7 @@ def total_and_indecision(preferences):
 @pytest.mark.parametrize("method", METHODS)
 def test_strict_preferences_that_agree_give_their_ranking(method):
     rankings = RNG.permuted(np.tile(np.arange(1.0, 7), (50, 1)), axis=1)
-    preferences = mean_preferences(rankings[:, None], np.ones((50, 1)))
+    preferences = group_preferences(rankings[:, None], np.ones((50, 1)))
     found = bucket_orders(preferences, method=method)
     assert found.dtype == np.float32
     np.testing.assert_array_equal(found, rankings)
@@ -153,7 +153,7 @@ def test_strict_preferences_that_agree_give_their_ranking(method):
 def test_rankings_with_ties_that_all_agree_are_their_own_bucket_order(method):
     rankings = oracles_table()
     copies = np.repeat(rankings[:, None], 3, axis=1)
-    found = bucket_orders(mean_preferences(copies, np.ones((len(rankings), 3))), method=method)
+    found = bucket_orders(group_preferences(copies, np.ones((len(rankings), 3))), method=method)
     np.testing.assert_array_equal(found, rankings)
 
 
@@ -217,11 +217,11 @@ def test_rows_do_not_depend_on_each_other():
             np.testing.assert_array_equal(bucket_orders(some[rows], method=method), found[rows])
 
 
-def test_mean_preferences_are_weighted_shares_of_the_rankings_that_rank_both():
+def test_group_preferences_are_weighted_shares_of_the_rankings_that_rank_both():
     positions = RNG.integers(1, 4, (30, 6, 4)).astype(float)
     positions[RNG.random(positions.shape) < 0.4] = np.nan
     weight = RNG.integers(0, 3, (30, 6))
-    found = mean_preferences(positions, weight)
+    found = group_preferences(positions, weight)
     unknown = 0
     for group, weights, row in zip(positions, weight, found, strict=True):
         for (u, v), value in zip(itertools.combinations(range(4), 2), row, strict=True):

@@ -11,8 +11,7 @@ import numpy as np
 
 from lrrf_jax._typing import NDArray
 from lrrf_jax.learners.neighbors.params import NeighborParams
-from lrrf_jax.rankings.statistics import borda_votes_on_host
-from lrrf_jax.rankings.ties import canonical_order
+from lrrf_jax.rankings import statistics
 
 
 class LabelOrder(NamedTuple):
@@ -38,10 +37,10 @@ def label_order(
     ([1, 2, 0], [2, 0, 0])
     """
     n_labels = positions.shape[1]
-    if not tied:
-        return LabelOrder(np.arange(n_labels), np.arange(n_labels, dtype=np.int32))
-    label = canonical_order(positions, borda_votes_on_host(positions))
+    label = statistics.label_order(positions, tied)
     place = np.argsort(label).astype(np.int32)
+    if not tied:
+        return LabelOrder(label, place)
     columns = positions[:, label].T
     first = np.arange(n_labels, dtype=np.int32)
     for here in range(1, n_labels):

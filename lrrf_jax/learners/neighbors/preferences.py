@@ -10,7 +10,7 @@ from jax import lax
 from lrrf_jax._programs import jit
 from lrrf_jax._typing import Array, NDArray
 from lrrf_jax.learners.neighbors.scores import neighbor_weights
-from lrrf_jax.rankings.preferences import mean_preferences
+from lrrf_jax.rankings.preferences import group_preferences
 
 _CELLS_AT_ONCE = 2**20  # of rows x neighbours x labels
 
@@ -53,5 +53,5 @@ def near_preferences(
     step = max(1, _CELLS_AT_ONCE // (near.row.shape[1] * n_labels))
     blocks = [slice(start, start + step) for start in range(0, len(near.row), step)]
     row = np.minimum(near.row, len(positions) - 1)  # those beyond, which fill tables, weigh 0
-    parts = [mean_preferences(positions[row[rows]], near.weight[rows]) for rows in blocks]
+    parts = [group_preferences(positions[row[rows]], near.weight[rows]) for rows in blocks]
     return np.concatenate(parts)
