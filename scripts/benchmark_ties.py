@@ -21,6 +21,7 @@ from lrrf_jax import RandomForestLabelRanker, __version__
 from lrrf_jax.datasets import read
 from lrrf_jax.metrics import gap_closed, kendall_tau
 from lrrf_jax.rankings import rankings_from_scores
+from lrrf_jax.rankings.ties import rows_with_ties
 
 FOREST = {"n_estimators": 500, "criterion": "pairwise", "splitter": "random", "max_depth": 12}
 SEEDS = range(10)
@@ -105,9 +106,7 @@ def main():
         tables["scenario"] = scenario(options.aslib)
     found = {}
     for name, table in tables.items():
-        U = table[1]
-        tied = np.mean([len(set(row[np.isfinite(row)])) < np.isfinite(row).sum() for row in U])
-        found[name] = {"rows with ties": float(tied)}
+        found[name] = {"rows with ties": float(rows_with_ties(table[1]).mean())}
         for ties in ("keep", "random"):
             values = np.array([figures(*table, ties, seed) for seed in SEEDS])
             error = values.std(0, ddof=1) / np.sqrt(len(values))

@@ -170,11 +170,11 @@ def _facts(table: Any) -> dict[str, Any]:
     import numpy as np
 
     from lrrf_jax.rankings.statistics import ranking_classes
+    from lrrf_jax.rankings.ties import rows_with_ties
 
     known = ~np.isnan(table.y)
     positions = np.where(known, table.y, 0).sum(0) / np.maximum(known.sum(0), 1)
     best = np.where(known, table.y, np.inf).min(1, keepdims=True)
-    ordered = np.sort(table.y, axis=1)
     apart = {
         name: len(set(column.tolist()))
         for name, column in (("groups", table.groups), ("folds", table.folds))
@@ -191,7 +191,7 @@ def _facts(table: Any) -> dict[str, Any]:
         "label_names": list(table.labels),
         "distinct_rankings": int(ranking_classes(table.y)[1]),
         "incomplete_rankings": int((~known).any(1).sum()),
-        "rankings_with_ties": int((ordered[:, 1:] == ordered[:, :-1]).any(1).sum()),
+        "rankings_with_ties": int(rows_with_ties(table.y).sum()),
         "missing_labels": int((~known).sum()),
         "missing_features": int(np.isnan(table.X).sum()),
         "mean_positions": [round(float(mean), 3) for mean in positions],

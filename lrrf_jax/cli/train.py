@@ -168,17 +168,13 @@ def _tell_columns(table: Any) -> None:
         if column is not None:
             _runtime.say(f"{what}: {len(set(column.tolist()))}, which training does not use")
     if table.scores is not None:
-        _runtime.say(f"labels have scores; {_share_of_ties(table.y)} of the rows tie some")
+        from lrrf_jax.rankings.ties import rows_with_ties
+
+        share = rows_with_ties(table.y).mean()
+        _runtime.say(f"labels have scores; {share:.0%} of the rows tie some")
     if table.sample_weight is not None:
         total = f"{table.sample_weight.sum():g}"
         _runtime.say(f"weights: of the file, {total} in all")
-
-
-def _share_of_ties(y: Any) -> str:
-    import numpy as np
-
-    ordered = np.sort(y, axis=1)
-    return f"{(ordered[:, 1:] == ordered[:, :-1]).any(axis=1).mean():.0%}"
 
 
 def _shortened(names: Sequence[str]) -> str:

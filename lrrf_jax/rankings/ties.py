@@ -24,11 +24,21 @@ def has_ties(
     >>> has_ties(np.array([[1.0, 2], [2, 1]])), has_ties(np.array([[1.0, np.nan], [1, 1]]))
     (False, True)
     """
-    return any(
-        (ordered[:, 1:] == ordered[:, :-1]).any()
-        for block in _blocks(positions)
-        for ordered in [np.sort(positions[block], axis=1)]
-    )
+    return any(rows_with_ties(positions[block]).any() for block in _blocks(positions))
+
+
+def rows_with_ties(
+    positions: NDArray,  # float (n_samples, n_labels), NaN: missing
+) -> NDArray:  # bool (n_samples,)
+    """Tell the rows that give two labels the same position.
+
+    Examples
+    --------
+    >>> rows_with_ties(np.array([[1.0, 2, 3], [1, 1, np.nan]])).tolist()
+    [False, True]
+    """
+    ordered = np.sort(positions, axis=1)  # NaN goes to the end, and equals nothing
+    return np.asarray((ordered[:, 1:] == ordered[:, :-1]).any(axis=1))
 
 
 def mean_places(
