@@ -45,6 +45,19 @@ def flatten(params: Any, prefix: str = "") -> dict[str, NDArray]:
     return arrays
 
 
+def parameters_written(ranker: Any) -> dict[str, Any]:
+    """Parameters of a learner, but for those that are `LATER` and have their defaults.
+
+    Models that do not need them are written, and read by older versions, as they were before.
+    """
+    later = {f.name: f.default for f in dataclasses.fields(ranker) if f.metadata.get("later")}
+    return {
+        name: value
+        for name, value in ranker.get_params(deep=False).items()
+        if name not in later or value != later[name]
+    }
+
+
 def plain(params: dict[str, Any]) -> dict[str, Any]:
     """Keep the parameters that JSON can hold; a RandomState or generator becomes ``None``."""
     plain = {}

@@ -12,6 +12,7 @@ from lrrf_jax.learners.persistence import schema
 from lrrf_jax.learners.persistence.content import (
     Content,
     flatten,
+    parameters_written,
     plain,
     read_header,
     without_nan,
@@ -78,7 +79,7 @@ class StoredModel:
             Where the file cannot be written, or parameters were set that ``fit`` refuses.
         """
         require_fitted(self)
-        params = plain(self.get_params(deep=False))
+        params = plain(parameters_written(self))
         header = {
             "learner": self.name,
             "params": params,
