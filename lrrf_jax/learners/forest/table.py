@@ -36,7 +36,7 @@ def node_columns(ranker: Any, gain: NDArray | None) -> dict[str, Any]:
     columns = {
         "tree": nodes.tree,
         "node": np.arange(n_nodes) - nodes.first[nodes.tree],
-        "depth": nodes.depth,
+        "depth": nodes.depth.astype(np.int64),
         "feature": _filled(_nothing(n_nodes), split, np.array(names.features, object)[feature]),
         "threshold": _filled(np.full(n_nodes, np.nan), split, limits),
         "missing": _filled(

@@ -31,8 +31,7 @@ def names_of(ranker: Any) -> Names:
     given = getattr(ranker, "feature_names_in_", None)
     if given is None:
         given = [f"A{number + 1}" for number in range(ranker.n_features_in_)]
-    levels = getattr(ranker, "_levels", None) or {}
-    return Names([str(name) for name in given], ranker.labels_, levels)
+    return Names([str(name) for name in given], ranker.labels_, ranker._levels)
 
 
 def levels_left(levels: tuple[str, ...], threshold: float) -> tuple[str, ...]:

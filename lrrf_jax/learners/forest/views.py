@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from lrrf_jax._jax_settings import our_settings
+from lrrf_jax._output import as_frame, require_output
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError, require_choice, require_integer
 from lrrf_jax.inference.ready import ReadyForest
@@ -16,8 +17,6 @@ from lrrf_jax.learners.forest.neighbors import neighbors
 from lrrf_jax.learners.forest.proximity import proximity
 from lrrf_jax.learners.forest.warm_start import LastFit
 from lrrf_jax.trees.forest import Forest
-
-_FRAMES = ("pandas", "polars", "arrow")
 
 
 class TreeViews(abc.ABC):
@@ -252,26 +251,11 @@ class TreeViews(abc.ABC):
         1     1    None        NaN    -1     -1  L2 > L1
         2     2    None        NaN    -1     -1  L1 > L2
         """
-        require_choice(output, "output", _FRAMES)
+        require_choice(output, "output", ("pandas", "polars", "arrow"))
+        require_output(output)
         self._require_tree(0)
         known = getattr(self, "_last_fit", None)
-        columns = table.node_columns(self, known.gain if known else None)
-        if output == "arrow":
-            import pyarrow
-
-            return pyarrow.table(columns)
-        try:
-            if output == "polars":
-                import polars
-
-                return polars.DataFrame(columns)
-            import pandas
-        except ImportError:
-            raise InputError(
-                f'output="{output}" needs {output}, which is not installed. Install it, or use '
-                'output="arrow".'
-            ) from None
-        return pandas.DataFrame(columns)
+        return as_frame(table.node_columns(self, known.gain if known else None), output)
 
     def _require_tree(self, tree: int) -> None:
         forest: Forest = self.forest_

@@ -8,6 +8,7 @@ import numpy as np
 
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError
+from lrrf_jax.learners._coding import Categories
 from lrrf_jax.learners._table import TrainingTable
 from lrrf_jax.learners.forest.config import ForestConfig
 from lrrf_jax.learners.forest.fit import hash_of, rankings_learnt
@@ -30,6 +31,7 @@ class LastFit(NamedTuple):
     missing: str
     config: ForestConfig
     seed: int
+    categories: Categories
     gain: NDArray  # float32 (n_splits,), trees in order, in each level after level
 
     @classmethod
@@ -48,6 +50,7 @@ class LastFit(NamedTuple):
             missing,
             config,
             seed,
+            table.categories,
             np.asarray(grown.gain)[is_split(grown.forest)],
         )
 
@@ -79,7 +82,7 @@ class LastFit(NamedTuple):
         seeded = isinstance(random_state, numbers.Integral)
         unchanged = {
             "missing": table.complete or missing == self.missing,
-            "X": _same(table.features, self.features),
+            "X": _same(table.features, self.features) and table.categories == self.categories,
             "y": hash_of(rankings_learnt(table, config)) == self.rankings,
             "sample_weight": _same(table.weight, self.weight),
             "labels": table.labels == self.labels,
