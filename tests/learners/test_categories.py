@@ -174,14 +174,15 @@ def test_a_set_of_levels_is_one_split_of_a_planted_tree():
 
 
 def test_a_missing_category_goes_the_way_of_a_missing_number_in_trees_alone():
-    table = TABLE.assign(color=[None if i % 5 == 0 else c for i, c in enumerate(COLOR)])
+    colors = [c if i % 5 else None for i, c in enumerate(COLOR)]
+    table = TABLE.assign(color=colors)
     ranker = made("lr-rf").fit(table, Y)
     levels = ranker.feature_categories_["color"]
     codes = [levels.index(c) if i % 5 else np.nan for i, c in enumerate(COLOR)]
     numbers = np.column_stack([codes, WIDTH]).astype(float)
     by_hand = made("lr-rf").fit(numbers, Y)
     np.testing.assert_array_equal(ranker.predict(table), by_hand.predict(numbers))
-    arrow = pa.table({"color": pa.array(table["color"].tolist()), "width": WIDTH})
+    arrow = pa.table({"color": colors, "width": WIDTH})
     np.testing.assert_array_equal(ranker.predict(arrow), ranker.predict(table))
     with pytest.raises(InputError, match="must hold no missing values for 'rpc'; row 0, column 0"):
         made("rpc").fit(table, Y)
