@@ -7,7 +7,7 @@ import numpy as np
 
 from lrrf_jax._frames import column_names, counted, own_names
 from lrrf_jax._names import difference, is_default
-from lrrf_jax._numbers import as_numbers
+from lrrf_jax._numbers import as_numbers, is_sparse
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError, warn_user
 
@@ -30,9 +30,9 @@ def as_features(
 
     Parameters
     ----------
-    X : array-like or pandas, polars or pyarrow table, (n_samples, n_features)
+    X : array-like, sparse, or pandas, polars or pyarrow table, (n_samples, n_features)
         Numbers; NaN, None, null and ``pandas.NA`` stand for a missing value, and so does a cell
-        that a NumPy mask hides.
+        that a NumPy mask hides. A cell that a sparse matrix does not store is 0.
     n_features, names
         What a fitted model expects; ``n_features`` alone where it was fitted without names.
     none_will_do : bool
@@ -42,8 +42,11 @@ def as_features(
     ------
     InputError
         For another shape, other columns or another order of them, text, infinities (or float64
-        beyond float32), no rows, and what is no table in memory.
+        beyond float32), no rows, what is no table in memory, and a sparse table for which there is
+        no memory.
     """
+    if is_sparse(X):
+        X = _dense(X)
     if type(X) is np.ndarray:
         given = None
     else:
@@ -84,6 +87,21 @@ def as_features(
             "are taken in their order. Fit with feature_names=... to have names decide."
         )
     return features
+
+
+def _dense(X: Any) -> NDArray:
+    # First float32, which takes half the memory; of complex numbers `as_numbers` tells.
+    narrow = X.dtype.kind in "biuf"
+    try:
+        with np.errstate(over="ignore"):
+            return (X.astype(np.float32) if narrow else X).toarray()
+    except MemoryError as error:
+        cells = " x ".join(str(size) for size in X.shape)
+        raise InputError(
+            f"X must fit into memory as a dense table; its {cells} cells take "
+            f"{4 * np.prod(X.shape, dtype=float) / 2**30:.1f} GiB. Pass fewer rows at a time, or "
+            "fewer columns: OneHotEncoder(max_categories=...), or OrdinalEncoder."
+        ) from error
 
 
 def _float32(table: NDArray) -> NDArray:  # C-contiguous

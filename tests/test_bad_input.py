@@ -104,6 +104,8 @@ TABLE_ENTRANCES = {
 @pytest.mark.parametrize("kind", BAD_TABLES)
 def test_no_entrance_takes_what_is_no_table_of_numbers(kind, entrance):
     bad, fragment = BAD_TABLES[kind]
+    if kind == "sparse" and entrance in ("fit, X", "predict", "predict_scores"):
+        pytest.skip("features may be sparse")
     if kind in ("generator", "iterator"):  # which another entrance may have emptied
         bad = iter([row for row in Y]) if kind == "iterator" else (row for row in Y)
     name, call = TABLE_ENTRANCES[entrance]
