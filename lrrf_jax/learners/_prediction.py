@@ -11,12 +11,13 @@ import numpy as np
 
 from lrrf_jax import metrics
 from lrrf_jax._devices import backend_in_use, local_devices
-from lrrf_jax._features import as_features
+from lrrf_jax._features import Expected, as_features
 from lrrf_jax._jax_settings import our_settings
 from lrrf_jax._program_limit import times_dropped
 from lrrf_jax._threads import thread_count
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError, require_integer
+from lrrf_jax.learners._coding import n_columns_of, one_hot, unknown_as_missing
 from lrrf_jax.learners._device_model import DeviceModel
 from lrrf_jax.learners._estimator import require_fitted
 from lrrf_jax.learners._partial import PartialModel
@@ -42,6 +43,9 @@ class RankingModel(PartialModel, DeviceModel):
 
     accepts_missing_features: ClassVar[bool] = True
     needs_features: ClassVar[bool] = True
+    codes_categories: ClassVar[str]
+
+    unseen: str
 
     # ------------------------------------------------------------------ what a learner provides
     @abc.abstractmethod
@@ -64,11 +68,30 @@ class RankingModel(PartialModel, DeviceModel):
     def _features(self, X: Any) -> NDArray:
         require_fitted(self)
         names = getattr(self, "feature_names_in_", None)
-        features = as_features(
-            X, n_features=self.n_features_in_, names=names, none_will_do=not self.needs_features
-        )
+        expected = Expected(self.n_features_in_, names, self._categories, self.unseen)
+        features = as_features(X, expected, none_will_do=not self.needs_features).values
         self._require_known(features)
-        return features
+        if not self._categories:
+            return features
+        as_numbers = one_hot if self.codes_categories == "one-hot" else unknown_as_missing
+        return as_numbers(features, self._categories)
+
+    @property
+    def _n_columns(self) -> int:
+        """Columns of the features as the learner gets them, which are more where it is one-hot."""
+        if self.codes_categories == "one-hot":
+            return n_columns_of(self.n_features_in_, self._categories)
+        return self.n_features_in_
+
+    @property
+    def feature_categories_(self) -> dict[str | int, tuple[str, ...]]:
+        """The levels of each category in the order of their codes."""
+        names = getattr(self, "feature_names_in_", range(self.n_features_in_))
+        return {names[j]: levels for j, levels in self._levels.items()}
+
+    @property
+    def _levels(self) -> dict[int, tuple[str, ...]]:
+        return {j: levels.names for j, levels in self._categories.items()}
 
     def _require_known(self, features: NDArray, row: NDArray | None = None) -> None:
         if self.accepts_missing_features:
@@ -150,7 +173,7 @@ class RankingModel(PartialModel, DeviceModel):
         if not backend.on_host:
             largest = [size * n_devices for size in backend.batch_sizes]
             for n_rows in rows or [1, *largest]:
-                self._map_rows(True, np.zeros((n_rows, self.n_features_in_), np.float32))
+                self._map_rows(True, np.zeros((n_rows, self._n_columns), np.float32))
             return self
         sizes = set(backend.batch_sizes)
         if batch_sizes is not None:
@@ -159,10 +182,10 @@ class RankingModel(PartialModel, DeviceModel):
         sizes = {size for size in sizes if self._on_host(size) is None}
         few = self._on_host(1)
         if few is not None:
-            few.ranks(np.zeros((1, self.n_features_in_), np.float32))  # which makes its tables
+            few.ranks(np.zeros((1, self._n_columns), np.float32))  # which makes its tables
         with our_settings():
             for size in sorted(sizes - self._seen(True).sizes):
-                np.asarray(self._ranks(np.zeros((size, self.n_features_in_), np.float32)))
+                np.asarray(self._ranks(np.zeros((size, self._n_columns), np.float32)))
                 self._seen(True).sizes.add(size)
         return self
 
