@@ -1,6 +1,7 @@
 """Numbers as users hold them, in arrays, lists and data frames, to NumPy; or an InputError."""
 
 import math
+import types
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from typing import Any
 
@@ -39,12 +40,19 @@ def as_array(values: Any, name: str, form: str = TABLE) -> NDArray:
 
 
 def as_numbers(
-    values: Any, name: str, *, remedy: str, form: str = TABLE, booleans: bool = False
+    values: Any,
+    name: str,
+    *,
+    remedy: str,
+    form: str = TABLE,
+    booleans: bool = False,
+    known: Mapping[int, NDArray] = types.MappingProxyType({}),
 ) -> NDArray:
     """Bring a table or a vector to an array of real numbers, NaN where a value is missing.
 
     Missing are NaN, None, null, ``pandas.NA``, and what a masked array masks. Integers and floats
-    keep their type; other numbers, such as Decimal, become float64. Text is no number.
+    keep their type; other numbers, such as Decimal, become float64. Text is no number. Of a frame
+    the columns ``known`` are numbers already.
 
     Raises
     ------
@@ -53,7 +61,7 @@ def as_numbers(
         out for text. Booleans are numbers only where ``booleans`` says so.
     """
     if _frames.library_of(values) is not None:
-        return _numbers_of_frame(values, name, remedy, booleans)
+        return _numbers_of_frame(values, name, remedy, booleans, known)
     array = as_array(values, name, form)
     numbers, bad = _numbers(array, name, remedy, booleans)
     if bad is not None:
@@ -63,9 +71,14 @@ def as_numbers(
     return numbers
 
 
-def _numbers_of_frame(frame: Any, name: str, remedy: str, booleans: bool) -> NDArray:
+def _numbers_of_frame(
+    frame: Any, name: str, remedy: str, booleans: bool, known: Mapping[int, NDArray]
+) -> NDArray:
     columns, names = [], _frames.own_names(frame, name)
     for j, column in enumerate(_frames.column_arrays(frame)):
+        if j in known:
+            columns.append(known[j])
+            continue
         label = f"column {j if names is None else repr(names[j])}"
         numbers, bad = _numbers(column, f"{label} of {name}", remedy, booleans)
         if bad is not None:
@@ -186,6 +199,14 @@ def _unmasked(values: Any) -> Any:
 
 def _float_of(values: NDArray) -> Any:
     return np.float64 if values.dtype.kind in "biu" else object
+
+
+def is_missing(cell: Any) -> bool:
+    """Tell a cell that stands for a missing value: None, null, NaN, ``pandas.NA``."""
+    try:
+        return math.isnan(_number(cell, booleans=False))
+    except Exception:  # whatever a stranger's object raises
+        return False
 
 
 def _number(cell: Any, booleans: bool) -> float:

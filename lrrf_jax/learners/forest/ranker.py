@@ -64,6 +64,7 @@ class TreeLabelRanker(LabelRanker):
     max_bins: Any = "auto"
     random_state: Any = None
 
+    codes_categories = "ordered"
     params_type = ForestParams
     config_type = ForestConfig
     criteria: ClassVar[tuple[str, ...]] = ()  # of which users choose
