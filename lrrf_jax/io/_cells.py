@@ -13,7 +13,6 @@ from lrrf_jax._tabular import MISSING, Rows, as_missing, plain, without_missing
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError, require_choice
 
-UNSEEN = ("error", "missing")
 _UNKNOWN = -3.0
 
 
@@ -22,7 +21,7 @@ class Cells(NamedTuple):
 
     missing: tuple[str, ...] = MISSING
     dialect: Dialect = Dialect()  # of text tables
-    levels: Mapping[int, Any] = {}  # of the features that are categories, by number
+    levels: Mapping[int, Any] = {}  # `Levels` of the features that are categories, by number
     unseen: str = "error"
 
     def categories(self, features: Sequence[str]) -> list[str]:
@@ -44,11 +43,11 @@ def cells_of(
         missing = getattr(ranker, "missing_values_", MISSING)
     if unseen is None:
         unseen = getattr(ranker, "unseen", "error")
-    require_choice(unseen, "unseen", UNSEEN)
+    require_choice(unseen, "unseen", ("error", "missing"))
     return Cells(
         as_missing(missing),
         as_dialect(delimiter, decimal, encoding),
-        getattr(ranker, "_levels", {}),
+        getattr(ranker, "_categories", {}),
         unseen,
     )
 
@@ -96,7 +95,7 @@ def level_codes(
 
 def _code_of(levels: Any) -> dict[str | float, float]:
     """Map names of levels, and the values of those that are numbers, to codes."""
-    code: dict[str | float, float] = dict.fromkeys(getattr(levels, "empty", ()), -1.0)
+    code: dict[str | float, float] = dict.fromkeys(levels.empty, -1.0)
     code |= {name: float(number) for number, name in enumerate(levels.names)}
     by_value: dict[float, list[float]] = {}
     for name, number in code.items():

@@ -5,6 +5,7 @@ them waits one batch each, so that memory is that of a few batches, whatever the
 """
 
 import contextlib
+import dataclasses
 import functools
 import hashlib
 import json
@@ -220,9 +221,9 @@ def model_checksum(ranker: Any) -> str:
         None if names is None else [str(name) for name in names],
         repr(getattr(ranker, "config_", None)),
     ]
-    levels = getattr(ranker, "_levels", {})
-    if levels:
-        about.append([[int(j), list(map(str, levels[j].names))] for j in sorted(levels)])
+    categories = getattr(ranker, "_categories", {})
+    if categories:
+        about.append([[j, *dataclasses.astuple(categories[j])] for j in sorted(categories)])
     digest.update(json.dumps(about).encode())
     for name, array in sorted(flatten(ranker.params_).items()):
         digest.update(json.dumps([name, array.dtype.str, array.shape]).encode())
