@@ -29,6 +29,9 @@ class Dialect(NamedTuple):
     encoding: str = ""  # "": UTF-8, or what a mark at the beginning of the file says
 
 
+UNTOLD = Dialect()
+
+
 def as_dialect(
     delimiter: str | None = None, decimal: str | None = None, encoding: str | None = None
 ) -> Dialect:

@@ -106,7 +106,7 @@ def _arrow_columns(path: str, wanted: dict[str, Any]) -> tuple[list[str], Column
 
 
 def _with_categories(table: pa.Table) -> pa.Table:
-    """Make dictionaries of the columns that pandas had as categories: Parquet keeps text so only."""
+    """Make dictionaries of what pandas had as categories: Parquet keeps those of text only."""
     try:
         found = [
             column["name"]

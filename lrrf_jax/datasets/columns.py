@@ -157,7 +157,8 @@ def _header_advice(names: Sequence[str]) -> str:
     if sign is not None:
         return (
             f"The header is the single column {names[0]!r}, and not all rows have as many cells as "
-            f"it has names: say what parts them, delimiter={sign!r} (--delimiter), to be told which."
+            f"it has names. Say what parts them with delimiter={sign!r} (--delimiter), to be told "
+            "which."
         )
     if all(re.fullmatch(r"[-+.\deE\s]+", name) for name in names[:-1]):
         return "The first line holds numbers: put a line with the column names above it."

@@ -4,12 +4,7 @@ import os
 from collections.abc import Sequence
 
 from lrrf_jax._pipes import as_file
-from lrrf_jax._tabular import (
-    ARROW_SUFFIXES,
-    TEXT_SUFFIXES,
-    MISSING,
-    suffix_of,
-)
+from lrrf_jax._tabular import ARROW_SUFFIXES, MISSING, TEXT_SUFFIXES, suffix_of
 from lrrf_jax._validation import InputError, existing_file
 from lrrf_jax.datasets._arrays import read_npy, read_npz
 from lrrf_jax.datasets._reading import Reading, as_reading, require_only
@@ -140,17 +135,17 @@ def read(
     -----
     UserWarning
         Where a column that became a feature looks like a label that was left out, or like an id, a
-        text that differs in all rows too (all columns are features unless ``features`` names them); where an ordering has a cell
-        such as NA that may be a label.
+        text that differs in all rows too (all columns are features unless ``features`` names them);
+        where an ordering has a cell such as NA that may be a label.
 
     Raises
     ------
     InputError
         For anything wrong with the file; the message names the file, the column, the row (from
         1, without the header) and its line, and the way out. Refused are, among others: columns
-        that could be read in two ways, text among numbers, infinities, commas in numbers, skipped or 0-based
-        positions, repeated ones that are no ties, a label that is missing in every row, and rows
-        of unequal length.
+        that could be read in two ways, text among numbers, commas in numbers, infinities, skipped
+        or 0-based positions, repeated ones that are no ties, a label that is missing in every row,
+        and rows of unequal length.
 
     Notes
     -----

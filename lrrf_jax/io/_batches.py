@@ -70,9 +70,9 @@ def table_batches(
     features: list[str],
     kept: list[str],
     batch_rows: int,
-    first: int = 0,
-    stop: int | None = None,
-    cells: Cells = Cells(),
+    first: int,
+    stop: int | None,
+    cells: Cells,
 ) -> Iterator[Batch]:
     """Yield batches of the rows ``first..stop-1`` of a file with named columns."""
     line_of = None
@@ -149,9 +149,9 @@ def array_batches(
     features: str | Sequence[str] | None,
     keep: str | Sequence[str],
     batch_rows: int,
-    first: int = 0,
-    stop: int | None = None,
-    cells: Cells = Cells(),
+    first: int,
+    stop: int | None,
+    cells: Cells,
 ) -> Iterator[Batch]:
     """Check an npy or npz file against the model, then yield its batches."""
     if keep:

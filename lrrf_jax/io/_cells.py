@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from lrrf_jax._categories import unknown_level
-from lrrf_jax._dialect import Dialect, as_dialect
+from lrrf_jax._dialect import UNTOLD, Dialect, as_dialect
 from lrrf_jax._tabular import MISSING, Rows, as_missing, plain, without_missing
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError, require_choice
@@ -20,7 +20,7 @@ class Cells(NamedTuple):
     """How the cells of tables are read for a model."""
 
     missing: tuple[str, ...] = MISSING
-    dialect: Dialect = Dialect()  # of text tables
+    dialect: Dialect = UNTOLD  # of text tables
     levels: Mapping[int, Any] = {}  # `Levels` of the features that are categories, by number
     unseen: str = "error"
 
@@ -86,8 +86,8 @@ def level_codes(
                 str(cell), where, len(strange), int(strange.sum()), list(levels.names)
             )
             raise InputError(
-                f"{rows.path}: {told} Correct it, or train anew with such rows, or take such levels "
-                'as missing: unseen="missing" (--unseen missing).'
+                f"{rows.path}: {told} Correct it, or train anew with such rows, or take such "
+                'levels as missing: unseen="missing" (--unseen missing).'
             )
         codes[strange] = -1
     return codes

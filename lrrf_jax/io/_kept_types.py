@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from lrrf_jax._dialect import Dialect
+from lrrf_jax._dialect import UNTOLD, Dialect
 from lrrf_jax._tabular import as_type, match_columns, plain
 from lrrf_jax._validation import InputError
 from lrrf_jax.io._sources import TABLE_SUFFIXES, table_columns, table_schema
@@ -27,7 +27,7 @@ _PLAIN = (
 
 
 def require_storable(
-    sources: Sequence[Source], keep: str | Sequence[str], format: str, told: Dialect = Dialect()
+    sources: Sequence[Source], keep: str | Sequence[str], format: str, told: Dialect = UNTOLD
 ) -> None:
     """Raise InputError for a kept column of an input that the format of the output cannot hold.
 

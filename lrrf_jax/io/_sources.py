@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from lrrf_jax._csv import csv_header, text_batches
-from lrrf_jax._dialect import Dialect, dialect_of
+from lrrf_jax._dialect import UNTOLD, Dialect, dialect_of
 from lrrf_jax._tabular import (
     ARROW_SUFFIXES,
     MISSING,
@@ -31,7 +31,7 @@ ARRAY_SUFFIXES = (".npy", ".npz")
 PARQUET_BUFFER = 1 << 18
 
 
-def table_columns(path: str, told: Dialect = Dialect()) -> list[str]:
+def table_columns(path: str, told: Dialect = UNTOLD) -> list[str]:
     """Return the column names of a table file; cost: its header or metadata."""
     suffix = suffix_of(path)
     if suffix in TEXT_SUFFIXES:
@@ -63,7 +63,7 @@ def tables(
     first: int = 0,
     stop: int | None = None,
     missing: Sequence[str] = MISSING,
-    told: Dialect = Dialect(),
+    told: Dialect = UNTOLD,
 ) -> Iterator[pa.Table]:
     """Yield the columns ``numeric`` and ``verbatim`` in pieces of about ``size`` rows.
 

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from lrrf_jax._categories import CodedRows
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError, require_choice, require_integer
 
@@ -39,8 +40,14 @@ class Answer(NamedTuple):
         longest = max(len(label.encode()) for label in self.labels)
         return self.places * (4 + longest)
 
-    def columns(self, ranker: Any, X: Any) -> list[pa.Array]:
-        """Rank rows; ``X`` is what `predict` of the ranker takes."""
+    def columns(
+        self,
+        ranker: Any,
+        X: Any,  # float32 (n_rows, n_features), codes of the model in place of categories
+    ) -> list[pa.Array]:
+        """Rank rows."""
+        if getattr(ranker, "_categories", None):
+            X = CodedRows(X)
         if self.kind == "scores":
             scores = np.asarray(ranker.predict_scores(X), np.float32)
             return [pa.array(np.ascontiguousarray(column)) for column in scores.T]

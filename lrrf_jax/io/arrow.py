@@ -6,12 +6,11 @@ from typing import Any, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from lrrf_jax._categories import CodedRows
 from lrrf_jax._tabular import Rows, match_columns, unique_names
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError
 from lrrf_jax.io._batches import chosen_features, feature_matrix
-from lrrf_jax.io._cells import Cells, cells_of
+from lrrf_jax.io._cells import cells_of
 from lrrf_jax.io.answers import Answer, as_answer
 
 ArrowRows = TypeVar("ArrowRows", pa.RecordBatch, pa.Table)
@@ -42,9 +41,9 @@ def predict_arrow(
         What :func:`lrrf_jax.load` or ``fit`` returns.
     batch : pyarrow.RecordBatch or pyarrow.Table
         Columns of numbers, bools, decimals, or text that reads as numbers, and categories where
-        the model has such; null and NaN are missing values. The features are found by the names that the model was trained with, in
-        any order, among other columns. Where it has no names, all columns but those that are
-        kept are the features, in order. No rows are fine.
+        the model has such; null and NaN are missing values. The features are found by the names
+        that the model was trained with, in any order, among other columns. Where it has no names,
+        all columns but those that are kept are the features, in order. No rows are fine.
     keep : str or sequence of str
         Columns to hand through unchanged, as names or shell globs.
     features : str or sequence of str, optional
@@ -104,7 +103,7 @@ def predict_arrow(
     table = batch if isinstance(batch, pa.Table) else pa.Table.from_batches([batch])
     rows = Rows(_SOURCE, decimal=cells.dialect.decimal)
     X = feature_matrix(table, chosen, rows, cells)
-    columns = [batch.column(name) for name in kept] + _answered(ranker, X, cells, wanted, pad_to)
+    columns = [batch.column(name) for name in kept] + _answered(ranker, X, wanted, pad_to)
     return type(batch).from_arrays(columns, schema=schema)
 
 
@@ -157,13 +156,10 @@ def _columns(
     return pa.schema(fields), kept, chosen
 
 
-def _answered(
-    ranker: Any, X: NDArray, cells: Cells, answer: Answer, pad_to: int | None
-) -> list[pa.Array]:
+def _answered(ranker: Any, X: NDArray, answer: Answer, pad_to: int | None) -> list[pa.Array]:
     n_rows = len(X)
     if n_rows == 0:
         return answer.none()
     if pad_to is not None and n_rows < pad_to:
         X = np.concatenate([X, np.zeros((pad_to - n_rows, X.shape[1]), X.dtype)])
-    columns = answer.columns(ranker, CodedRows(X) if cells.levels else X)
-    return [column.slice(0, n_rows) for column in columns]
+    return [column.slice(0, n_rows) for column in answer.columns(ranker, X)]

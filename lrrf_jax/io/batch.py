@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lrrf_jax._categories import CodedRows
 from lrrf_jax._tabular import as_patterns
 from lrrf_jax._validation import InputError, OutputError
 from lrrf_jax.io import memory
@@ -269,7 +268,7 @@ def _run(
 
 def _predicted(job: Job, rows: Rows) -> RankedRows | Fault:
     try:
-        columns = job.answer.columns(job.ranker, CodedRows(rows.X) if job.cells.levels else rows.X)
+        columns = job.answer.columns(job.ranker, rows.X)
         return RankedRows(rows.part, answer_table(columns, job.answer, rows.kept))
     except Exception as error:
         return Fault(rows.part.source, rows.part.number, error)

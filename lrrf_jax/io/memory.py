@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from lrrf_jax._csv import block_size
-from lrrf_jax._dialect import Dialect
+from lrrf_jax._dialect import UNTOLD, Dialect
 from lrrf_jax._tabular import ARROW_SUFFIXES, suffix_of
 from lrrf_jax._validation import InputError
 from lrrf_jax.io._sources import (
@@ -50,11 +50,12 @@ def table_width(
     kept: list[str],
     exact: bool = False,
     categories: Sequence[str] = (),
-    told: Dialect = Dialect(),
+    told: Dialect = UNTOLD,
 ) -> Width:
     """Return the width of some columns of a file; kept text is measured on the first rows.
 
-    ``categories``, of the features, are read as text. ``exact`` lets the longest line of compressed text be looked for, which takes a pass over it.
+    ``categories``, of the features, are read as text. ``exact`` lets the longest line of
+    compressed text be looked for, which takes a pass over it.
     """
     schema = table_schema(path)
     kept_row = _measured(path, kept, told) if _has_varying_width(schema, kept) else None
