@@ -243,8 +243,9 @@ def _scored(model: str, sources: list[str], reading: Any, failures: Any) -> list
     from lrrf_jax import learners
     from lrrf_jax.cli import _model_scores, _runtime
 
-    content = _runtime.read_model_file(model)
+    _runtime.require_model_file(model)
     _require_source(sources)
+    content = _runtime.read_model_file(model)
     ranker = learners.of_content(model, *content)
     rows = []
     for source in sources:
