@@ -154,6 +154,8 @@ def evaluate(
     failures = _runtime.Failures()
     if model is not None:
         _require_no_options_of_cross_validation(ctx)
+        _runtime.require_model_file(model)
+        _require_source(sources)
         use_compilation_cache(False if no_compilation_cache else None)
         rows = _scored(model, sources, reading, failures)
         _show({"model": model, "results": rows}, failures, json, _evaluated.model_tables)
@@ -243,8 +245,6 @@ def _scored(model: str, sources: list[str], reading: Any, failures: Any) -> list
     from lrrf_jax import learners
     from lrrf_jax.cli import _model_scores, _runtime
 
-    _runtime.require_model_file(model)
-    _require_source(sources)
     content = _runtime.read_model_file(model)
     ranker = learners.of_content(model, *content)
     rows = []
