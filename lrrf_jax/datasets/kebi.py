@@ -97,7 +97,7 @@ def _fetched(
     urls: str | Sequence[str] | None,
     force: bool,
     progress: bool,
-) -> LabelRankingData:
+) -> "LabelRankingData":
     sets = kebi_sets()
     if name not in sets:
         raise InputError(f"there is no KEBI set {name!r}; there are {', '.join(sets)}.")
