@@ -110,9 +110,9 @@ class TreeLabelRanker(LabelRanker, TreeViews):
         super()._forget_derived()
         self.__dict__.pop("_few_rows", None)
 
-    def _set_fitted(self, params: Any, config: Any, labels: Any, feature_names: Any) -> None:
-        super()._set_fitted(params, config, labels, feature_names)
-        self._few_rows = FewRowsRanker(params.forest, config.n_labels, config.aggregation)
+    def _prepare(self) -> None:
+        super()._prepare()
+        self._few_rows = FewRowsRanker(self.params_.forest, **self._static())
 
     @classmethod
     def _arrays(cls, params: ForestParams, config: ForestConfig, backend: Backend) -> ReadyForest:
