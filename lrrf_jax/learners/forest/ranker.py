@@ -167,6 +167,8 @@ class ForestLabelRanker(TreeLabelRanker):
             grown = self._grow(key, table, config, kept, checkpoint)
             config = dataclasses.replace(config, n_trees=grown.forest.n_trees)
             params = self._params_of(key, table, config, grown)
+            for of_last_fit in ("oob_ranking_", "oob_score_"):
+                self.__dict__.pop(of_last_fit, None)
             if self.oob_score:
                 seen = OutOfBag(key, table, config)
                 seen.add(params.forest)
