@@ -140,8 +140,8 @@ def _require_declared(
     row = int(np.argmax(strange))
     raise InputError(
         f"{rows.path}: column {name!r} must hold one of {', '.join(declared)}; {rows.at(row)} "
-        f"holds {column[row].as_py()!r} ({int(strange.sum())} of {len(strange)} rows fail). Correct "
-        "the cell, or declare its value."
+        f"holds {column[row].as_py()!r} ({int(strange.sum())} of {len(strange)} rows fail). "
+        "Correct the cell, or declare its value."
     )
 
 
