@@ -247,6 +247,24 @@ def test_arrays_are_refused_where_the_model_takes_categories(tmp_path, trained):
         trained.predict_file(tmp_path / "t.npy", tmp_path / "r.csv")
 
 
+def test_a_column_of_another_kind_is_no_category(tmp_path, trained, new):
+    for suffix in ("parquet", "arrow"):
+        table = pa.table({"size": [1.0], "color": [["red"]], "zip": ["9"]})
+        path = tmp_path / f"t.{suffix}"
+        if suffix == "parquet":
+            pyarrow.parquet.write_table(table, path)
+        else:
+            with pa.ipc.new_file(path, table.schema) as writer:
+                writer.write_table(table)
+        with pytest.raises(InputError, match="column 'color' must hold categories, and its type"):
+            trained.predict_file(path, tmp_path / "r.csv")
+    empty = pa.table({"size": pa.nulls(2), "color": pa.nulls(2), "zip": pa.nulls(2)})
+    blind = pd.DataFrame({"size": [np.nan], "color": [None], "zip": [None]}, dtype=object)
+    expected = trained.predict(blind.assign(size=blind["size"].astype(float)))
+    got = predict_arrow(trained, empty).to_pandas().to_numpy()
+    np.testing.assert_array_equal(got, np.repeat(expected, 2, axis=0))
+
+
 def test_levels_are_part_of_what_a_run_goes_on_with(tmp_path, trained, new):
     inputs = tmp_path / "in"
     inputs.mkdir()
