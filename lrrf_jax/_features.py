@@ -9,7 +9,7 @@ import numpy as np
 from lrrf_jax._categories import Category, CodedRows, categories_of, coded_features
 from lrrf_jax._frames import column_names, counted, library_of, own_names
 from lrrf_jax._names import difference, is_default
-from lrrf_jax._numbers import as_numbers
+from lrrf_jax._numbers import as_numbers, is_sparse
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError, warn_user
 
@@ -45,10 +45,11 @@ def as_features(
 
     Parameters
     ----------
-    X : array-like or pandas, polars or pyarrow table, (n_samples, n_features)
+    X : array-like, sparse, or pandas, polars or pyarrow table, (n_samples, n_features)
         Numbers; NaN, None, null and ``pandas.NA`` stand for a missing value, and so does a cell
-        that a NumPy mask hides. Of a data frame also categories: pandas' category, polars'
-        Categorical and Enum, Arrow's dictionaries, and text of which no cell reads as a number.
+        that a NumPy mask hides. A cell that a sparse matrix does not store is 0. Of a data frame
+        also categories: pandas' category, polars' Categorical and Enum, Arrow's dictionaries, and
+        text of which no cell reads as a number.
     expected : Expected, optional
         What a fitted model takes. Categories get its codes, -1 for a level without training rows.
     none_will_do : bool
@@ -58,12 +59,15 @@ def as_features(
     ------
     InputError
         For another shape, other columns or another order of them, text, infinities (or float64
-        beyond float32), no rows, and what is no table in memory.
+        beyond float32), no rows, what is no table in memory, and a sparse table for which there is
+        no memory.
     """
     names = None if expected is None else expected.names
     given = None
     found: dict[int, Category] = {}
     known: dict[int, NDArray] = {}
+    if is_sparse(X):
+        X = _dense(X)
     if isinstance(X, CodedRows):
         table = X.codes
     else:
@@ -143,6 +147,21 @@ def _require_categories(
             "fail). Give a data frame with that column as text or as a category, in pandas with "
             '.astype("category").'
         )
+
+
+def _dense(X: Any) -> NDArray:
+    # First float32, which takes half the memory; of complex numbers `as_numbers` tells.
+    narrow = X.dtype.kind in "biuf"
+    try:
+        with np.errstate(over="ignore"):
+            return (X.astype(np.float32) if narrow else X).toarray()
+    except MemoryError as error:
+        cells = " x ".join(str(size) for size in X.shape)
+        raise InputError(
+            f"X must fit into memory as a dense table; its {cells} cells take "
+            f"{4 * np.prod(X.shape, dtype=float) / 2**30:.1f} GiB. Pass fewer rows at a time, or "
+            "fewer columns: OneHotEncoder(max_categories=...), or OrdinalEncoder."
+        ) from error
 
 
 def _float32(table: NDArray) -> NDArray:  # C-contiguous

@@ -9,7 +9,7 @@ import numpy as np
 
 from lrrf_jax import _frames
 from lrrf_jax._typing import NDArray
-from lrrf_jax._validation import InputError
+from lrrf_jax._validation import InputError, NoNumberError
 
 TABLE = "an array, a list of rows or a data frame"
 VECTOR = "an array or a list"
@@ -117,7 +117,7 @@ def require_container(values: Any, name: str, form: str) -> None:
     what, way_out = None, "Write it as a list or an array."
     if values is None or isinstance(values, str | bytes | bool):
         what = "None" if values is None else repr(values)
-    elif hasattr(values, "toarray") and hasattr(values, "nnz"):
+    elif is_sparse(values):
         what, way_out = "a sparse matrix", f"Make it dense with {name}.toarray()."
     elif _frames.is_lazy(values):
         what = f"a {type(values).__name__}, a table that is not computed yet"
@@ -138,6 +138,11 @@ def require_container(values: Any, name: str, form: str) -> None:
                 break
     if what is not None:
         raise InputError(f"{name} must be {form}; it is {what}. {way_out}")
+
+
+def is_sparse(values: Any) -> bool:
+    """Tell a sparse matrix or array of SciPy, which need not be imported."""
+    return hasattr(type(values), "toarray") and hasattr(values, "nnz")
 
 
 def shown(cell: Any, write: Callable[[Any], str] = repr) -> str:
@@ -236,4 +241,10 @@ def _no_number(cell: Any, where: str, bad: NDArray, name: str, remedy: str) -> I
         remedy = f"Stack the rows, numpy.stack({name})."
     n_rows = int(bad.reshape(len(bad), -1).any(1).sum()) if bad.ndim else 1
     count = f" ({n_rows} of {len(bad)} rows fail)" if bad.ndim else ""
-    return InputError(f"{name} must hold numbers; {where} is {shown(cell)}{count}. {remedy}")
+    message = f"{name} must hold numbers; {where} is {shown(cell)}{count}. {remedy}"
+    if isinstance(
+        cell, Mapping | Set | list | tuple
+    ):  # scikit-learn's words, and its kind of error
+        kind = type(cell).__name__
+        return NoNumberError(f"{message} (An argument must be a string or a number, not a {kind}.)")
+    return InputError(message)

@@ -5,16 +5,17 @@ import os
 import re
 import shutil
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlparse
 
 import platformdirs
 
 from lrrf_jax._files import replacing
-from lrrf_jax._tabular import suffix_of
 from lrrf_jax._validation import InputError, is_no_room, unwritable
-from lrrf_jax.datasets.container import LabelRankingData
-from lrrf_jax.datasets.kebi_content import SUFFIXES, kebi_sets, read_copy
+from lrrf_jax.datasets._kebi_registry import SUFFIXES, kebi_sets
+
+if TYPE_CHECKING:
+    from lrrf_jax.datasets.container import LabelRankingData
 
 FOLDER_VARIABLE = "LRRF_DATA"
 # Copies on the network, at a commit each, so that they cannot change. The first has all sets.
@@ -47,7 +48,7 @@ def fetch_kebi(
     force: bool = False,
     progress: bool = False,
     as_frame: bool = False,
-) -> LabelRankingData:
+) -> "LabelRankingData":
     """Load one of the sixteen KEBI sets; download it where it is not there yet.
 
     The sets are those of Cheng, Huehn and Huellermeier (2009), which Zhou and Qiu (2018) and most
@@ -96,10 +97,12 @@ def _fetched(
     urls: str | Sequence[str] | None,
     force: bool,
     progress: bool,
-) -> LabelRankingData:
+) -> "LabelRankingData":
     sets = kebi_sets()
     if name not in sets:
         raise InputError(f"there is no KEBI set {name!r}; there are {', '.join(sets)}.")
+    from lrrf_jax.datasets.kebi_content import read_copy  # which takes NumPy and pyarrow
+
     folder = kebi_directory(directory)
     path = None if force else local_copy(name, folder)
     if path is not None:
@@ -161,6 +164,8 @@ def _pooch() -> Any:
 @contextlib.contextmanager
 def _downloaded(url: str, name: str, folder: str, progress: bool) -> Iterator[str]:
     """Download to a file of this process alone, which is removed in the end if still there."""
+    from lrrf_jax._tabular import suffix_of
+
     pooch = _pooch()
     suffix = suffix_of(urlparse(url).path)
     file = f"download-{os.getpid()}-{name}{suffix if suffix in SUFFIXES else '.txt'}"
@@ -192,6 +197,8 @@ def _reason(error: Exception) -> str:
 
 def _keep(path: str, name: str, folder: str) -> None:
     """Give a good download its name, and remove older copies, which would be found before it."""
+    from lrrf_jax._tabular import suffix_of
+
     final = os.path.join(folder, f"{name}{suffix_of(path)}")
     # A copy, for pooch lets nobody else read its files.
     with open(path, "rb") as download, replacing(final) as file:

@@ -22,11 +22,12 @@ from lrrf_jax.learners._coding import n_columns_of, one_hot, unknown_as_missing
 from lrrf_jax.learners._device_model import DeviceModel
 from lrrf_jax.learners._estimator import require_fitted
 from lrrf_jax.learners._partial import PartialModel
-from lrrf_jax.learners._table import positions_by_label, warn_of_other_row_order
+from lrrf_jax.learners._table import warn_of_other_row_order
 from lrrf_jax.learners.batching import batch_sizes as batch_sizes_of
 from lrrf_jax.learners.batching import map_rows
 from lrrf_jax.learners.on_device import function_on
 from lrrf_jax.learners.streaming import Seen, Work
+from lrrf_jax.rankings.by_label import positions_by_label
 
 
 class OnHost(Protocol):

@@ -8,7 +8,7 @@ import numpy as np
 from lrrf_jax._categories import Category
 from lrrf_jax._features import as_features, require_same_columns
 from lrrf_jax._frames import PANDAS, library_of
-from lrrf_jax._names import column_order, made_up_labels, names_beside
+from lrrf_jax._names import made_up_labels, names_beside
 from lrrf_jax._numbers import VECTOR, as_numbers
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import (
@@ -22,9 +22,10 @@ from lrrf_jax._xla import bucket_size
 from lrrf_jax.learners._coding import NO_CATEGORIES, Categories, Levels, recoded
 from lrrf_jax.learners._weights import relative_weights
 from lrrf_jax.rankings import statistics
+from lrrf_jax.rankings.by_label import label_order
 from lrrf_jax.rankings.permutations import place_missing_last
 from lrrf_jax.rankings.ties import has_ties, mean_places
-from lrrf_jax.rankings.validation import number_table, require_rankings, require_scores
+from lrrf_jax.rankings.validation import require_rankings, require_scores
 
 
 class TableShape(NamedTuple):
@@ -211,27 +212,6 @@ def warn_of_other_row_order(X: Any, y: Any) -> None:
             "order, the first of X with the first of y. Write y.loc[X.index] where labels should "
             "decide."
         )
-
-
-def label_order(y: Any, labels: list[str], whose: str) -> NDArray | None:
-    """Find the column of each label of a model; ``None`` where they are in order, or unnamed.
-
-    Labels called L1, L2, ... may have got these names here, because a fit had none.
-    """
-    nameless = labels == made_up_labels(len(labels))
-    return column_order(y, labels, "y", whose, nameless=nameless)
-
-
-def positions_by_label(y: Any, labels: list[str]) -> NDArray:  # float64 (n_samples, n_labels)
-    """Bring the rankings of a frame or an array into the order of the labels of a model."""
-    positions = number_table(y, "y", finite=True)
-    order = label_order(y, labels, "the model")
-    if order is None and positions.shape[1] != len(labels):
-        raise InputError(
-            f"y must rank the {len(labels)} labels of the model; it has {positions.shape[1]} "
-            "columns. Leave a cell empty (NaN) where a label is missing."
-        )
-    return positions if order is None else positions[:, order]
 
 
 def _place_missing_last(positions: NDArray) -> NDArray:

@@ -91,10 +91,11 @@ class LabelRanker(Parametrised, RankingModel, StoredModel, Estimator):
 
         Parameters
         ----------
-        X : array-like or data frame, (n_samples, n_features)
+        X : array-like, sparse or data frame, (n_samples, n_features)
             Features; NaN is a missing value, which only learners that grow trees take. Converted
-            to float32. Of data frames also categories: pandas' category, polars' Categorical and
-            Enum, Arrow's dictionaries, and text of which no cell reads as a number.
+            to float32; a sparse matrix, to a dense one. Of data frames also categories: pandas'
+            category, polars' Categorical and Enum, Arrow's dictionaries, and text of which no cell
+            reads as a number.
         y : array-like or data frame, (n_samples, n_labels)
             ``y[i, j]`` is the position of label j in ranking i, 1 = best, NaN = missing. Labels
             may tie: as 1, 1, 3 or 1, 1, 2 or 1.5, 1.5, 3.
@@ -200,14 +201,24 @@ class LabelRanker(Parametrised, RankingModel, StoredModel, Estimator):
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
         self._forget_derived()
-        # Nothing is on a device yet; predict adds no attribute.
+        self._prepare()
+
+    def _prepare(self) -> None:
+        """Set what is derived from the parameters, later and as needed: predict adds no name."""
         self._seen_sizes: dict[tuple[bool | None, int], Seen] = {}
-        self._placed = Placed(functools.partial(self._arrays, params, config))
+        self._placed = Placed(functools.partial(self._arrays, self.params_, self.config_))
 
     def __getstate__(self) -> dict[str, Any]:
-        # Pickles hold NumPy arrays only: no device, no compiled program.
-        self._forget_derived()
-        return super().__getstate__()
+        # Pickles hold NumPy arrays only: no device, no compiled program. This learner keeps them.
+        bare = object.__new__(type(self))
+        bare.__dict__ |= self.__dict__
+        bare._forget_derived()
+        return super(LabelRanker, bare).__getstate__()
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if "params_" in self.__dict__:
+            self._prepare()
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -216,5 +227,6 @@ class LabelRanker(Parametrised, RankingModel, StoredModel, Estimator):
         tags.target_tags.multi_output = True
         tags.target_tags.single_output = False
         tags.input_tags.allow_nan = self.accepts_missing_features
+        tags.input_tags.sparse = True
         tags.no_validation = False
         return tags

@@ -7,9 +7,9 @@ import numpy as np
 from lrrf_jax._jax_settings import our_settings
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError, require_integer
-from lrrf_jax.learners._table import positions_by_label
 from lrrf_jax.learners.forest.aggregation import ranks_of_sums
 from lrrf_jax.plotting import _canvas, _forest
+from lrrf_jax.rankings.by_label import positions_by_label
 from lrrf_jax.rankings.pairwise import pair_signs_on_host
 from lrrf_jax.rankings.permutations import rank_scores
 from lrrf_jax.rankings.statistics import borda_votes_on_host
