@@ -21,6 +21,10 @@ class InputError(ValueError):
     """Data or a parameter that cannot be used as it is; the message says what to change."""
 
 
+class NoNumberError(InputError, TypeError):
+    """A cell of a type that no number is, such as a dict."""
+
+
 class OutputError(InputError):
     """The output cannot be written: the disk is full, read-only, or not ours to write."""
 

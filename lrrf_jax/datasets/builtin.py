@@ -20,7 +20,7 @@ def builtin_names() -> tuple[str, ...]:
     return tuple(_BUILTIN)
 
 
-def load(name: str) -> "LabelRankingData":
+def load(name: str, *, as_frame: bool = False) -> "LabelRankingData":
     """Load a built-in data set.
 
     =============  ======  ========  ======  ======================================================
@@ -53,12 +53,14 @@ def load(name: str) -> "LabelRankingData":
     ----------
     name : str
         One of `builtin_names`.
+    as_frame : bool
+        Return ``X``, ``y`` and ``scores`` as pandas data frames, with the names of their columns.
 
     Returns
     -------
     LabelRankingData
-        Complete rankings as arrays, with ties where there are scores; fit with
-        ``labels=data.labels`` to have them called by name.
+        Complete rankings, with ties where there are scores; as arrays, which are to be fitted with
+        ``labels=data.labels`` to have the labels called by name.
 
     Raises
     ------
@@ -76,7 +78,8 @@ def load(name: str) -> "LabelRankingData":
             f"there is no built-in data set {name!r}; there are {', '.join(_BUILTIN)}. "
             "Give a path to read a file."
         )
-    return _BUILTIN[name]()
+    data = _BUILTIN[name]()
+    return data.in_frames() if as_frame else data
 
 
 def _from_sklearn(name: str, loader: str) -> "LabelRankingData":

@@ -47,6 +47,7 @@ def fetch_kebi(
     urls: str | Sequence[str] | None = None,
     force: bool = False,
     progress: bool = False,
+    as_frame: bool = False,
 ) -> "LabelRankingData":
     """Load one of the sixteen KEBI sets; download it where it is not there yet.
 
@@ -72,6 +73,8 @@ def fetch_kebi(
         Download even where a copy is there, and replace it.
     progress : bool
         Show the download on stderr.
+    as_frame : bool
+        Return ``X`` and ``y`` as pandas data frames, with the names of their columns.
 
     Returns
     -------
@@ -84,6 +87,17 @@ def fetch_kebi(
         Where the name is not known, the copy in the folder is damaged, or no download worked; the
         message says what failed and what to do. A bad download leaves nothing behind.
     """
+    data = _fetched(name, directory, urls, force, progress)
+    return data.in_frames() if as_frame else data
+
+
+def _fetched(
+    name: str,
+    directory: str | os.PathLike[str] | None,
+    urls: str | Sequence[str] | None,
+    force: bool,
+    progress: bool,
+) -> "LabelRankingData":
     sets = kebi_sets()
     if name not in sets:
         raise InputError(f"there is no KEBI set {name!r}; there are {', '.join(sets)}.")
