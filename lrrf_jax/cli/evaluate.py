@@ -107,7 +107,11 @@ def evaluate(
     convention: _options.HowToRead = _options.Convention.positions,
     close_gaps: _options.CloseGaps = False,
     exclude: _options.Exclude = None,
+    categories: _options.Categories = None,
     missing_values: _options.MissingValues = None,
+    delimiter: _options.Delimiter = None,
+    decimal: _options.Decimal = None,
+    encoding: _options.Encoding = None,
     label_names: _options.LabelNames = None,
     input_format: _options.InputFormat = None,
     scores: _options.Scores = None,
@@ -149,6 +153,10 @@ def evaluate(
         lower_is_better,
         fold_column,
         group_column,
+        categories,
+        delimiter,
+        decimal,
+        encoding,
     )
     sources = list(dict.fromkeys(data))
     failures = _runtime.Failures()
