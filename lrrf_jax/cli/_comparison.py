@@ -143,18 +143,31 @@ def compare_tables(
     )
 
 
-def rows_of(comparison: Comparison) -> list[dict[str, Any]]:
-    """Describe every source, share and learner, for JSON and the table."""
+def document_of(comparison: Comparison, rope: float) -> dict[str, Any]:
+    """Describe every source, share and learner, and how learners differ, for JSON and tables."""
     if not comparison.found:
-        return []
+        return {"results": [], "differences": [], "tests": []}
+    from lrrf_jax.cli import _tests
     from lrrf_jax.evaluation import summarize
 
+    summary = summarize(comparison.found)
     rows = []
-    for run, result in summarize(comparison.found).runs.items():
+    for run, result in summary.runs.items():
         n_rows, n_features, n_labels = comparison.shapes[run.data]
         shape = {"rows": n_rows, "features": n_features, "labels": n_labels}
         rows.append({"data": run.data, **shape, **result.to_dict()})
-    return rows
+    differences = _tests.differences_of(summary, rope)
+    return {"results": rows, "differences": differences, "tests": _tests.tests_of(summary, rope)}
+
+
+def write_tables(directory: str, comparison: Comparison, rope: float) -> None:
+    """Write every table of the page as CSV, LaTeX and Markdown."""
+    from lrrf_jax.reports import comparison_tables
+
+    tables = comparison_tables(comparison.found, shapes=comparison.shapes, rope=rope)
+    for name, table in tables.items():
+        table.save(directory, name)
+    _runtime.say(f"{len(tables)} tables in {directory}")
 
 
 def write_page(
@@ -162,6 +175,7 @@ def write_page(
     comparison: Comparison,
     failures: _runtime.Failures,
     arguments: Sequence[str],
+    rope: float,
     more: dict[str, Any],
 ) -> None:
     """Write the page of a comparison, with the command line and the machine."""
@@ -182,6 +196,7 @@ def write_page(
         comparison.found,
         shapes=comparison.shapes,
         failures=failures.messages,
+        rope=rope,
         command=shlex.join(["lrrf", *arguments]),
         more_settings=more,
     )
