@@ -39,6 +39,7 @@ _KNOWN = {
     for name in ("g", "path", "text", "tspan", "defs", "clipPath", "rect", "use", "pattern")
 }
 _FONT = re.compile(r"(?:(?P<weight>bold|\d{3}) )?(?P<size>[\d.]+px)")
+_DIGITS = re.compile(r"(\.\d\d)\d+")  # hundredths of a point are enough
 _LEADS_TO = re.compile(r"(?P<before>#|url\(#)(?P<name>[\w-]+)\)?")
 
 
@@ -91,6 +92,8 @@ def _inline(root: ET.Element, prefix: str, description: str) -> markupsafe.Marku
             element.set("href", element.attrib.pop(_LINK))
         if element.get("transform", "").startswith("rotate(-0 "):
             del element.attrib["transform"]
+        for name in element.attrib.keys() & {"d", "x", "y"}:
+            element.set(name, _DIGITS.sub(r"\1", " ".join(element.attrib[name].split())))
     own = {element.attrib["id"] for element in elements if "id" in element.attrib}
     led_to = set()
     for element in elements:
