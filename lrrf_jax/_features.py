@@ -1,40 +1,57 @@
 """Features as users pass them, arrays or data frames, to float32."""
 
-from collections.abc import Sequence
-from typing import Any
+import types
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from lrrf_jax._frames import column_names, counted, own_names
+from lrrf_jax._categories import Category, CodedRows, categories_of, coded_features
+from lrrf_jax._frames import column_names, counted, library_of, own_names
 from lrrf_jax._names import difference, is_default
-from lrrf_jax._numbers import as_numbers
+from lrrf_jax._numbers import as_numbers, is_sparse
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError, warn_user
 
 _REMEDY = (
-    "Convert numbers that are written as text with numpy.asarray(X, float); leave other text out, "
-    "or encode it first, for example with sklearn.preprocessing.OrdinalEncoder."
+    "Convert numbers that are written as text with numpy.asarray(X, float). Text is a category in "
+    "a data frame, where no cell of the column reads as a number; give one."
 )
 
 _FLOAT32 = np.dtype(np.float32)
 
 
+class Expected(NamedTuple):
+    """The columns that a fitted model takes."""
+
+    n_features: int
+    names: Sequence[str] | None = None  # ``None`` where it was fitted without
+    categories: Mapping[int, Any] = types.MappingProxyType({})  # of `Levels`, by column
+    unseen: str = "error"  # what a level is that the model does not know: "error" or "missing"
+
+
+class Features(NamedTuple):
+    """Features as float32, with codes in place of categories."""
+
+    values: NDArray  # float32 (n_samples, n_features), C-contiguous; NaN: missing
+    # In rows to learn from: of each column of categories, by its number. Codes are their numbers.
+    categories: dict[int, Category]
+
+
 def as_features(
-    X: Any,
-    *,
-    n_features: int | None = None,
-    names: Sequence[str] | None = None,
-    none_will_do: bool = False,
-) -> NDArray:  # float32 (n_samples, n_features), C-contiguous
+    X: Any, expected: Expected | None = None, *, none_will_do: bool = False
+) -> Features:
     """Convert a table of features to float32.
 
     Parameters
     ----------
-    X : array-like or pandas, polars or pyarrow table, (n_samples, n_features)
+    X : array-like, sparse, or pandas, polars or pyarrow table, (n_samples, n_features)
         Numbers; NaN, None, null and ``pandas.NA`` stand for a missing value, and so does a cell
-        that a NumPy mask hides.
-    n_features, names
-        What a fitted model expects; ``n_features`` alone where it was fitted without names.
+        that a NumPy mask hides. A cell that a sparse matrix does not store is 0. Of a data frame
+        also categories: pandas' category, polars' Categorical and Enum, Arrow's dictionaries, and
+        text of which no cell reads as a number.
+    expected : Expected, optional
+        What a fitted model takes. Categories get its codes, -1 for a level without training rows.
     none_will_do : bool
         Accept rows without features.
 
@@ -42,15 +59,27 @@ def as_features(
     ------
     InputError
         For another shape, other columns or another order of them, text, infinities (or float64
-        beyond float32), no rows, and what is no table in memory.
+        beyond float32), no rows, what is no table in memory, and a sparse table for which there is
+        no memory.
     """
-    if type(X) is np.ndarray:
-        given = None
+    names = None if expected is None else expected.names
+    given = None
+    found: dict[int, Category] = {}
+    known: dict[int, NDArray] = {}
+    if is_sparse(X):
+        X = _dense(X)
+    if isinstance(X, CodedRows):
+        table = X.codes
     else:
-        given = own_names(X, "X")
-        if n_features is not None:
-            require_same_columns(X, names)
-    table = as_numbers(X, "X", remedy=_REMEDY, booleans=True)
+        if type(X) is not np.ndarray:
+            given = own_names(X, "X")
+            if expected is not None:
+                require_same_columns(X, names)
+            found, known = _categories(X, expected, given)
+        table = as_numbers(X, "X", remedy=_REMEDY, booleans=True, known=known)
+        if expected is not None and expected.categories:
+            _require_categories(table, expected, known, given)
+    n_features = None if expected is None else expected.n_features
     if table.ndim != 2:
         raise InputError(
             f"X must have two dimensions, (n_samples, n_features); it has shape {table.shape}. "
@@ -83,7 +112,56 @@ def as_features(
             f"the features of the model have no names: the columns of X, '{given[0]}' and so on, "
             "are taken in their order. Fit with feature_names=... to have names decide."
         )
-    return features
+    return Features(features, found)
+
+
+def _categories(
+    X: Any, expected: Expected | None, names: list[str] | None
+) -> tuple[dict[int, Category], dict[int, NDArray]]:
+    """Find the categories of a frame, and their codes as numbers."""
+    if library_of(X) is None:
+        return {}, {}
+    if expected is not None:
+        found = categories_of(X, "X", list(expected.categories))
+        return found, coded_features(found, expected.categories, names, expected.unseen)
+    found = categories_of(X, "X")
+    return found, {j: np.where(c.codes < 0, np.nan, c.codes) for j, c in found.items()}
+
+
+def _require_categories(
+    table: NDArray, expected: Expected, known: Mapping[int, Any], names: list[str] | None
+) -> None:
+    """Raise InputError where a model takes a category and a column holds numbers."""
+    if table.ndim != 2 or table.shape[1] != expected.n_features:
+        return  # which is told later
+    for j, levels in expected.categories.items():
+        numbers = ~np.isnan(table[:, j])
+        if j in known or not numbers.any():
+            continue
+        column = j if names is None else repr(names[j])
+        examples = ", ".join(map(repr, levels.names[:2])) or "none"
+        row = int(np.argmax(numbers))
+        raise InputError(
+            f"X must hold a category in column {column}, with levels such as {examples}; "
+            f"row {row} is the number {table[row, j]:g} ({numbers.sum()} of {len(table)} rows "
+            "fail). Give a data frame with that column as text or as a category, in pandas with "
+            '.astype("category").'
+        )
+
+
+def _dense(X: Any) -> NDArray:
+    # First float32, which takes half the memory; of complex numbers `as_numbers` tells.
+    narrow = X.dtype.kind in "biuf"
+    try:
+        with np.errstate(over="ignore"):
+            return (X.astype(np.float32) if narrow else X).toarray()
+    except MemoryError as error:
+        cells = " x ".join(str(size) for size in X.shape)
+        raise InputError(
+            f"X must fit into memory as a dense table; its {cells} cells take "
+            f"{4 * np.prod(X.shape, dtype=float) / 2**30:.1f} GiB. Pass fewer rows at a time, or "
+            "fewer columns: OneHotEncoder(max_categories=...), or OrdinalEncoder."
+        ) from error
 
 
 def _float32(table: NDArray) -> NDArray:  # C-contiguous

@@ -4,7 +4,7 @@ The core may not need a library of tables, and a frame need not be asked for mor
 its columns as arrays, some of its rows, and one of its own kind with other numbers in it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -85,6 +85,56 @@ def column_arrays(frame: Any) -> list[NDArray]:  # each of (n_samples,)
     if library == POLARS:
         return [_from_polars(column) for column in frame.get_columns()]
     return [_from_arrow(frame.column(j)) for j in range(len(frame.column_names))]
+
+
+def columns_of_levels(frame: Any) -> Iterator[tuple[int, Any]]:
+    """Yield the number and content of each column that may hold categories.
+
+    The content is ``(codes, levels)`` of a pandas category, a polars Categorical or Enum, an Arrow
+    dictionary, with codes int64 (n_samples,), -1: missing; and an array of objects for text.
+    """
+    library = library_of(frame)
+    if library == PANDAS:
+        for j, dtype in enumerate(frame.dtypes):
+            if hasattr(dtype, "categories"):
+                column = frame.iloc[:, j].array
+                yield j, (np.asarray(column.codes, np.int64), dtype.categories.tolist())
+            elif str(dtype).startswith("dictionary"):  # of Arrow, in pandas
+                yield j, _arrow_levels(frame.iloc[:, j].array.__arrow_array__())
+            elif dtype.kind in "OU":  # of Python objects, or pandas' own of text
+                yield j, np.asarray(frame.iloc[:, j], object)
+    elif library == POLARS:
+        for j, column in enumerate(frame.get_columns()):
+            kind = str(column.dtype).partition("(")[0]
+            if kind == "Enum":
+                codes = column.to_physical().cast(int).fill_null(-1).to_numpy()
+                yield j, (codes, column.dtype.categories.to_list())
+            elif kind == "Categorical":  # whose levels may be those of every such column there is
+                levels = column.unique().drop_nulls().to_list()
+                number = {level: code for code, level in enumerate(levels)} | {None: -1}
+                yield j, (np.array([number[cell] for cell in column.to_list()], np.int64), levels)
+            elif kind in ("String", "Object"):
+                yield j, _objects(column.to_list())
+    elif library == ARROW:
+        for j in range(len(frame.column_names)):
+            column = frame.column(j)
+            kind = str(column.type)
+            if kind.startswith("dictionary"):
+                yield j, _arrow_levels(column)
+            elif kind in ("string", "large_string", "string_view"):
+                yield j, _objects(column.to_pylist())
+
+
+def _arrow_levels(column: Any) -> tuple[NDArray, list[Any]]:
+    """Codes and levels of a dictionary, whose chunks may differ, and which may hold null."""
+    number: dict[Any, int] = {}
+    parts = []
+    for chunk in getattr(column, "chunks", [column]):
+        levels = chunk.dictionary.to_pylist()
+        of_level = [-1 if v is None else number.setdefault(v, len(number)) for v in levels]
+        codes = chunk.indices.fill_null(len(levels)).to_numpy(zero_copy_only=False)
+        parts.append(np.array([*of_level, -1], np.int64)[codes])
+    return np.concatenate([np.empty(0, np.int64), *parts]), list(number)
 
 
 def row_count(frame: Any) -> int:

@@ -1,6 +1,7 @@
 """Numbers as users hold them, in arrays, lists and data frames, to NumPy; or an InputError."""
 
 import math
+import types
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from typing import Any
 
@@ -8,7 +9,7 @@ import numpy as np
 
 from lrrf_jax import _frames
 from lrrf_jax._typing import NDArray
-from lrrf_jax._validation import InputError
+from lrrf_jax._validation import InputError, NoNumberError
 
 TABLE = "an array, a list of rows or a data frame"
 VECTOR = "an array or a list"
@@ -39,12 +40,19 @@ def as_array(values: Any, name: str, form: str = TABLE) -> NDArray:
 
 
 def as_numbers(
-    values: Any, name: str, *, remedy: str, form: str = TABLE, booleans: bool = False
+    values: Any,
+    name: str,
+    *,
+    remedy: str,
+    form: str = TABLE,
+    booleans: bool = False,
+    known: Mapping[int, NDArray] = types.MappingProxyType({}),
 ) -> NDArray:
     """Bring a table or a vector to an array of real numbers, NaN where a value is missing.
 
     Missing are NaN, None, null, ``pandas.NA``, and what a masked array masks. Integers and floats
-    keep their type; other numbers, such as Decimal, become float64. Text is no number.
+    keep their type; other numbers, such as Decimal, become float64. Text is no number. Of a frame
+    the columns ``known`` are numbers already.
 
     Raises
     ------
@@ -53,7 +61,7 @@ def as_numbers(
         out for text. Booleans are numbers only where ``booleans`` says so.
     """
     if _frames.library_of(values) is not None:
-        return _numbers_of_frame(values, name, remedy, booleans)
+        return _numbers_of_frame(values, name, remedy, booleans, known)
     array = as_array(values, name, form)
     numbers, bad = _numbers(array, name, remedy, booleans)
     if bad is not None:
@@ -63,9 +71,14 @@ def as_numbers(
     return numbers
 
 
-def _numbers_of_frame(frame: Any, name: str, remedy: str, booleans: bool) -> NDArray:
+def _numbers_of_frame(
+    frame: Any, name: str, remedy: str, booleans: bool, known: Mapping[int, NDArray]
+) -> NDArray:
     columns, names = [], _frames.own_names(frame, name)
     for j, column in enumerate(_frames.column_arrays(frame)):
+        if j in known:
+            columns.append(known[j])
+            continue
         label = f"column {j if names is None else repr(names[j])}"
         numbers, bad = _numbers(column, f"{label} of {name}", remedy, booleans)
         if bad is not None:
@@ -104,7 +117,7 @@ def require_container(values: Any, name: str, form: str) -> None:
     what, way_out = None, "Write it as a list or an array."
     if values is None or isinstance(values, str | bytes | bool):
         what = "None" if values is None else repr(values)
-    elif hasattr(values, "toarray") and hasattr(values, "nnz"):
+    elif is_sparse(values):
         what, way_out = "a sparse matrix", f"Make it dense with {name}.toarray()."
     elif _frames.is_lazy(values):
         what = f"a {type(values).__name__}, a table that is not computed yet"
@@ -125,6 +138,11 @@ def require_container(values: Any, name: str, form: str) -> None:
                 break
     if what is not None:
         raise InputError(f"{name} must be {form}; it is {what}. {way_out}")
+
+
+def is_sparse(values: Any) -> bool:
+    """Tell a sparse matrix or array of SciPy, which need not be imported."""
+    return hasattr(type(values), "toarray") and hasattr(values, "nnz")
 
 
 def shown(cell: Any, write: Callable[[Any], str] = repr) -> str:
@@ -188,6 +206,14 @@ def _float_of(values: NDArray) -> Any:
     return np.float64 if values.dtype.kind in "biu" else object
 
 
+def is_missing(cell: Any) -> bool:
+    """Tell a cell that stands for a missing value: None, null, NaN, ``pandas.NA``."""
+    try:
+        return math.isnan(_number(cell, booleans=False))
+    except Exception:  # whatever a stranger's object raises
+        return False
+
+
 def _number(cell: Any, booleans: bool) -> float:
     """Return one cell as a float; TypeError or ValueError where it is no real number."""
     kind = type(cell)
@@ -215,4 +241,10 @@ def _no_number(cell: Any, where: str, bad: NDArray, name: str, remedy: str) -> I
         remedy = f"Stack the rows, numpy.stack({name})."
     n_rows = int(bad.reshape(len(bad), -1).any(1).sum()) if bad.ndim else 1
     count = f" ({n_rows} of {len(bad)} rows fail)" if bad.ndim else ""
-    return InputError(f"{name} must hold numbers; {where} is {shown(cell)}{count}. {remedy}")
+    message = f"{name} must hold numbers; {where} is {shown(cell)}{count}. {remedy}"
+    if isinstance(
+        cell, Mapping | Set | list | tuple
+    ):  # scikit-learn's words, and its kind of error
+        kind = type(cell).__name__
+        return NoNumberError(f"{message} (An argument must be a string or a number, not a {kind}.)")
+    return InputError(message)

@@ -52,10 +52,10 @@ BAD_TABLES = {
     "text of numbers": (np.array([["1", "2"], ["2", "1"]]), "row 0, column 0 is '1' .2 of 2"),
     "bytes of numbers": (np.array([[b"1", b"2"]]), "row 0, column 0 is b'1'"),
     "a text in a row": ([[1, 2], [2, "x"]], "'x'|is '1'"),
-    "text in a frame": (pd.DataFrame({"p": [1, 2], "q": ["x", None]}), "column 'q'.* is 'x'"),
+    "text in a frame": (pd.DataFrame({"p": [1, 2], "q": ["x", None]}), "'q'.*(is|categories:) 'x'"),
     "category of text": (
         pl.DataFrame({"p": [1, 2], "q": pl.Series(["x", "y"], dtype=pl.Categorical)}),
-        "column 'q'.* is 'x'",
+        "'q'.*(is|categories:) 'x'",
     ),
     "dates": (np.array([["2020-01-01", "2020-01-02"]], "datetime64[D]"), "datetime64.*days since"),
     "durations": (pd.DataFrame({"a": pd.to_timedelta([1, 2]), "b": [1, 2]}), "holds timedelta64"),
@@ -73,6 +73,7 @@ BAD_TABLES = {
     "one dimension": ([1.0, 2.0], "dimension|rows and columns|shape|row"),
     "three dimensions": ([[[1.0, 2.0]]], "dimension|rows and columns|shape|row"),
 }
+CATEGORIES = ("text in a frame", "category of text")
 # Entrances that take a table, under the name that they give it.
 TABLE_ENTRANCES = {
     "fit, X": ("X", lambda bad: ConsensusLabelRanker().fit(bad, Y)),
@@ -104,6 +105,11 @@ TABLE_ENTRANCES = {
 @pytest.mark.parametrize("kind", BAD_TABLES)
 def test_no_entrance_takes_what_is_no_table_of_numbers(kind, entrance):
     bad, fragment = BAD_TABLES[kind]
+    if kind == "sparse" and entrance in ("fit, X", "predict", "predict_scores"):
+        pytest.skip("features may be sparse")
+    if kind in CATEGORIES and entrance == "fit, X":
+        FITTED.__class__().fit(bad, Y)  # features may be categories, where the model knows them
+        return
     if kind in ("generator", "iterator"):  # which another entrance may have emptied
         bad = iter([row for row in Y]) if kind == "iterator" else (row for row in Y)
     name, call = TABLE_ENTRANCES[entrance]

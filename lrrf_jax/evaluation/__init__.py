@@ -24,7 +24,6 @@ from lrrf_jax.evaluation.report_table import ReportTable
 from lrrf_jax.evaluation.results import FoldResult, ResultsFile
 from lrrf_jax.evaluation.scaling import scaling_experiment
 from lrrf_jax.evaluation.score_table import ScoreTable, rank_table
-from lrrf_jax.evaluation.scorers import scorer
 from lrrf_jax.evaluation.significance import (
     Friedman,
     Nemenyi,
@@ -33,6 +32,7 @@ from lrrf_jax.evaluation.significance import (
     nemenyi,
 )
 from lrrf_jax.evaluation.summary import Run, Summary, summarize
+from lrrf_jax.metrics.scorers import scorer
 
 __all__ = [
     "AgainstControl",

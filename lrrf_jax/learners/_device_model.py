@@ -9,6 +9,7 @@ import jax
 from lrrf_jax._backend import Backend
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError
+from lrrf_jax.learners._coding import NO_CATEGORIES
 from lrrf_jax.learners._estimator import require_fitted
 from lrrf_jax.learners.on_device import (
     Placed,
@@ -27,6 +28,7 @@ class DeviceModel(abc.ABC):
     config_: Any
     labels_: NDArray
     n_features_in_: int
+    _categories = NO_CATEGORIES  # until ``fit``
 
     # ------------------------------------------------------------------ what a learner provides
     def _row_function(self, of_ranks: bool) -> RowFunction | None:
@@ -122,6 +124,11 @@ class DeviceModel(abc.ABC):
             raise InputError(
                 f"'{self.name}' has no program that ranks rows on a device from end to end. Use "
                 "predict or predict_scores."
+            )
+        if self._categories:
+            raise InputError(
+                "the model takes categories, and rows on a device hold numbers alone. Rank a data "
+                "frame with predict or predict_scores."
             )
         require_rows_on_device(x, self.n_features_in_)
         return apply_where_it_lies(rows, self._placed_arrays(), x)

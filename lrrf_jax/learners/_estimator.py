@@ -59,6 +59,9 @@ class Estimator:
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__.copy()
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+
     def __sklearn_tags__(self) -> Any:
         from sklearn.base import BaseEstimator
 

@@ -1,11 +1,14 @@
 """The part of a learner that predicts bucket orders: rankings with ties, labels left out."""
 
 import abc
+import itertools
 from typing import Any
 
 import numpy as np
 
+from lrrf_jax._output import answer
 from lrrf_jax._typing import NDArray
+from lrrf_jax.learners._estimator import require_fitted
 from lrrf_jax.rankings.bucket_orders import (
     DEFAULT_METHOD,
     DEFAULT_THRESHOLD,
@@ -40,8 +43,10 @@ class PartialModel(abc.ABC):
         return pair_signs_on_host(-self._map_rows(False, features)).astype(np.float32)
 
     # ------------------------------------------------------------------------------- rows
-    def predict_preferences(self, X: Any) -> NDArray:
+    def predict_preferences(self, X: Any, output: str | None = None) -> Any:
         """Tell how each pair of labels is preferred.
+
+        See :meth:`predict` for the parameters. The columns of frames are called like "a>b".
 
         Returns
         -------
@@ -76,12 +81,17 @@ class PartialModel(abc.ABC):
         >>> (3 * ranker.predict_preferences([[0.0]])).tolist()
         [[1.0, 3.0, 1.0]]
         """
-        features = self._features(X)
-        n_labels = len(self.labels_)
-        out = np.empty((len(features), n_labels * (n_labels - 1) // 2), np.float32)
-        for rows in self._blocks(len(features)):
-            out[rows] = self._preferences(features[rows])
-        return out
+
+        def preferences(features: NDArray) -> NDArray:
+            n_pairs = len(self.labels_) * (len(self.labels_) - 1) // 2
+            out = np.empty((len(features), n_pairs), np.float32)
+            for rows in self._blocks(len(features)):
+                out[rows] = self._preferences(features[rows])
+            return out
+
+        require_fitted(self)
+        pairs = [f"{a}>{b}" for a, b in itertools.combinations(self.labels_, 2)]
+        return answer(self, X, output, preferences, pairs)
 
     def predict_partial(
         self,
@@ -90,7 +100,8 @@ class PartialModel(abc.ABC):
         method: str = DEFAULT_METHOD,
         threshold: float = DEFAULT_THRESHOLD,
         unknown: str = "abstain",
-    ) -> NDArray:
+        output: str | None = None,
+    ) -> Any:
         """Rank the labels of each row with ties where they are not preferred clearly.
 
         Parameters
@@ -108,6 +119,8 @@ class PartialModel(abc.ABC):
             Labels of which the model knows no preference, which "ib-m" and "ib-pl" meet where no
             near ranking ranks them beside another label: they get NaN, and the others are ranked
             without them; or, as in scikit-lr, they share a last bucket.
+        output : {"same", "pandas", "polars", "arrow"}, optional
+            See :meth:`predict`.
 
         Returns
         -------
@@ -135,17 +148,20 @@ class PartialModel(abc.ABC):
         >>> ranker.predict([[0.0]]).tolist(), ranker.predict_partial([[0.0]]).tolist()
         ([[1, 2, 3]], [[1.5, 1.5, 3.0]])
         """
-        features = self._features(X)
-        require_settings(method, threshold, unknown, len(self.labels_))
-        out = np.empty((len(features), len(self.labels_)), np.float32)
-        for rows in self._blocks(len(features)):
-            out[rows] = bucket_orders(
-                self._preferences(features[rows]),
-                method=method,
-                threshold=threshold,
-                unknown=unknown,
-            )
-        return out
+
+        def orders(features: NDArray) -> NDArray:
+            require_settings(method, threshold, unknown, len(self.labels_))
+            out = np.empty((len(features), len(self.labels_)), np.float32)
+            for rows in self._blocks(len(features)):
+                out[rows] = bucket_orders(
+                    self._preferences(features[rows]),
+                    method=method,
+                    threshold=threshold,
+                    unknown=unknown,
+                )
+            return out
+
+        return answer(self, X, output, orders)
 
     def _blocks(self, n_rows: int) -> list[slice]:
         cells = max(1, len(self.labels_) * (len(self.labels_) - 1) // 2)

@@ -11,20 +11,23 @@ import numpy as np
 
 from lrrf_jax import metrics
 from lrrf_jax._devices import backend_in_use, local_devices
-from lrrf_jax._features import as_features
+from lrrf_jax._features import Expected, as_features
 from lrrf_jax._jax_settings import our_settings
+from lrrf_jax._output import answer, place_names
 from lrrf_jax._program_limit import times_dropped
 from lrrf_jax._threads import thread_count
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError, require_integer
+from lrrf_jax.learners._coding import n_columns_of, one_hot, unknown_as_missing
 from lrrf_jax.learners._device_model import DeviceModel
 from lrrf_jax.learners._estimator import require_fitted
 from lrrf_jax.learners._partial import PartialModel
-from lrrf_jax.learners._table import positions_by_label, warn_of_other_row_order
+from lrrf_jax.learners._table import warn_of_other_row_order
 from lrrf_jax.learners.batching import batch_sizes as batch_sizes_of
 from lrrf_jax.learners.batching import map_rows
 from lrrf_jax.learners.on_device import function_on
 from lrrf_jax.learners.streaming import Seen, Work
+from lrrf_jax.rankings.by_label import positions_by_label
 
 
 class OnHost(Protocol):
@@ -42,6 +45,9 @@ class RankingModel(PartialModel, DeviceModel):
 
     accepts_missing_features: ClassVar[bool] = True
     needs_features: ClassVar[bool] = True
+    codes_categories: ClassVar[str]
+
+    unseen: str
 
     # ------------------------------------------------------------------ what a learner provides
     @abc.abstractmethod
@@ -64,11 +70,30 @@ class RankingModel(PartialModel, DeviceModel):
     def _features(self, X: Any) -> NDArray:
         require_fitted(self)
         names = getattr(self, "feature_names_in_", None)
-        features = as_features(
-            X, n_features=self.n_features_in_, names=names, none_will_do=not self.needs_features
-        )
+        expected = Expected(self.n_features_in_, names, self._categories, self.unseen)
+        features = as_features(X, expected, none_will_do=not self.needs_features).values
         self._require_known(features)
-        return features
+        if not self._categories:
+            return features
+        as_numbers = one_hot if self.codes_categories == "one-hot" else unknown_as_missing
+        return as_numbers(features, self._categories)
+
+    @property
+    def _n_columns(self) -> int:
+        """Columns of the features as the learner gets them, which are more where it is one-hot."""
+        if self.codes_categories == "one-hot":
+            return n_columns_of(self.n_features_in_, self._categories)
+        return self.n_features_in_
+
+    @property
+    def feature_categories_(self) -> dict[str | int, tuple[str, ...]]:
+        """The levels of each category in the order of their codes."""
+        names = getattr(self, "feature_names_in_", range(self.n_features_in_))
+        return {names[j]: levels for j, levels in self._levels.items()}
+
+    @property
+    def _levels(self) -> dict[int, tuple[str, ...]]:
+        return {j: levels.names for j, levels in self._categories.items()}
 
     def _require_known(self, features: NDArray, row: NDArray | None = None) -> None:
         if self.accepts_missing_features:
@@ -112,15 +137,39 @@ class RankingModel(PartialModel, DeviceModel):
         key = of_ranks, times_dropped()
         return of_all[key] if key in of_all else of_all.setdefault(key, Seen())
 
-    def predict(self, X: Any) -> NDArray:
+    def predict(self, X: Any, output: str | None = None) -> Any:
         """Rank all labels for each row.
+
+        Parameters
+        ----------
+        X : array-like or data frame, (n_samples, n_features)
+            Rows, as `fit` takes them; the columns of a data frame have the names of training.
+        output : {"same", "pandas", "polars", "arrow"}, optional
+            A data frame with the names of the labels: of the kind of ``X``, or of a library.
+            Pandas' has the index of ``X``. By default an array.
 
         Returns
         -------
         int32 (n_samples, n_labels)
             Positions, 1 = best: each row is a permutation of 1..n_labels.
+
+        Raises
+        ------
+        InputError
+            For rows and kinds of output that cannot be used.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from lrrf_jax import LEARNERS
+        >>> X = pd.DataFrame({"size": [1.0, 2.0]}, index=["u", "v"])
+        >>> ranker = LEARNERS["default"]().fit(X, pd.DataFrame({"a": [2, 2], "b": [1, 1]}))
+        >>> ranker.predict(X, output="same")
+           a  b
+        u  2  1
+        v  2  1
         """
-        return self._map_rows(True, self._features(X))
+        return answer(self, X, output, lambda features: self._map_rows(True, features))
 
     def compile(self, batch_sizes: Sequence[int] | None = None) -> Self:
         """Compile what :meth:`predict` needs now, so that no later call waits for it.
@@ -150,7 +199,7 @@ class RankingModel(PartialModel, DeviceModel):
         if not backend.on_host:
             largest = [size * n_devices for size in backend.batch_sizes]
             for n_rows in rows or [1, *largest]:
-                self._map_rows(True, np.zeros((n_rows, self.n_features_in_), np.float32))
+                self._map_rows(True, np.zeros((n_rows, self._n_columns), np.float32))
             return self
         sizes = set(backend.batch_sizes)
         if batch_sizes is not None:
@@ -159,25 +208,60 @@ class RankingModel(PartialModel, DeviceModel):
         sizes = {size for size in sizes if self._on_host(size) is None}
         few = self._on_host(1)
         if few is not None:
-            few.ranks(np.zeros((1, self.n_features_in_), np.float32))  # which makes its tables
+            few.ranks(np.zeros((1, self._n_columns), np.float32))  # which makes its tables
         with our_settings():
             for size in sorted(sizes - self._seen(True).sizes):
-                np.asarray(self._ranks(np.zeros((size, self.n_features_in_), np.float32)))
+                np.asarray(self._ranks(np.zeros((size, self._n_columns), np.float32)))
                 self._seen(True).sizes.add(size)
         return self
 
-    def predict_order(self, X: Any) -> NDArray:
-        """Name the labels of each row, best first; str (n_samples, n_labels)."""
-        return self.labels_[self.predict(X).argsort(1)]
+    def predict_order(self, X: Any, output: str | None = None) -> Any:
+        """Name the labels of each row, best first.
 
-    def predict_scores(self, X: Any) -> NDArray:
+        See :meth:`predict` for the parameters. The columns of frames are place_1, place_2, ...
+
+        Returns
+        -------
+        str (n_samples, n_labels)
+        """
+        return self._order(X, None, output)
+
+    def predict_topk(self, X: Any, k: int = 3, output: str | None = None) -> Any:
+        """Name the ``k`` best labels of each row, best first.
+
+        As :meth:`predict_order`, of which these are the first columns.
+
+        Returns
+        -------
+        str (n_samples, k)
+
+        Raises
+        ------
+        InputError
+            For rows that `predict` refuses, and where there are fewer than ``k`` labels.
+        """
+        require_fitted(self)
+        require_integer(k, "k", 1, len(self.labels_))
+        return self._order(X, int(k), output)
+
+    def _order(self, X: Any, k: int | None, output: str | None) -> Any:
+        def order(features: NDArray) -> NDArray:
+            ranks = self._map_rows(True, features)
+            return np.asarray(self.labels_[ranks.argsort(1)[:, :k]])
+
+        require_fitted(self)
+        return answer(self, X, output, order, place_names(len(self.labels_[:k])))
+
+    def predict_scores(self, X: Any, output: str | None = None) -> Any:
         """Score the labels of each row, larger is better, in the order of :meth:`predict`.
+
+        See there for the parameters.
 
         Returns
         -------
         float32 (n_samples, n_labels)
         """
-        return self._map_rows(False, self._features(X))
+        return answer(self, X, output, lambda features: self._map_rows(False, features))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Mean Kendall tau of the predictions, over rows with at least one known pair.
@@ -206,6 +290,12 @@ class RankingModel(PartialModel, DeviceModel):
         shard: str | tuple[int, int] | None = None,
         overwrite: bool = False,
         missing_values: str | Sequence[str] | None = None,
+        delimiter: str | None = None,
+        decimal: str | None = None,
+        encoding: str | None = None,
+        unseen: str | None = None,
+        answer: str = "positions",
+        top: int | None = None,
         input_format: str | None = None,
         progress: bool | None = False,
         on_failure: Callable[[Any], None] | None = None,
@@ -244,6 +334,18 @@ class RankingModel(PartialModel, DeviceModel):
         missing_values : str or sequence of str, optional
             What cells hold where a value is missing, as in `lrrf_jax.datasets.read`. By default
             what ``lrrf train`` was told, which the model remembers as ``missing_values_``.
+        delimiter, decimal, encoding : str, optional
+            How text tables are written, as in `lrrf_jax.datasets.read`: each table anew, whatever
+            was said of the one that was learned from.
+        unseen : {"error", "missing"}, optional
+            What a level of a category is that training did not know; by default the parameter
+            ``unseen`` of the learner.
+        answer : {"positions", "scores", "order"}
+            What is written: a column per label with its position, int32, or with its score,
+            float32, larger is better; or columns ``place_1``, ``place_2``, ... with the names of
+            the labels, best first, which npy files cannot hold.
+        top : int, optional
+            Write the order, cut to so many places.
         input_format : str, optional
             Format of a pipe, such as "tsv"; a pipe is the only input, and goes to one file.
         progress : bool or None
@@ -299,6 +401,12 @@ class RankingModel(PartialModel, DeviceModel):
             shard=shard,
             overwrite=overwrite,
             missing_values=missing_values,
+            delimiter=delimiter,
+            decimal=decimal,
+            encoding=encoding,
+            unseen=unseen,
+            answer=answer,
+            top=top,
             input_format=input_format,
             progress=progress,
             on_failure=on_failure,

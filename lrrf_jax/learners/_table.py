@@ -1,12 +1,14 @@
 """The training table as learners see it: checked, converted, and counted."""
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from lrrf_jax._categories import Category
 from lrrf_jax._features import as_features, require_same_columns
 from lrrf_jax._frames import PANDAS, library_of
-from lrrf_jax._names import column_order, made_up_labels, names_beside
+from lrrf_jax._names import made_up_labels, names_beside
 from lrrf_jax._numbers import VECTOR, as_numbers
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import (
@@ -17,11 +19,13 @@ from lrrf_jax._validation import (
     warn_user,
 )
 from lrrf_jax._xla import bucket_size
+from lrrf_jax.learners._coding import NO_CATEGORIES, Categories, Levels, recoded
 from lrrf_jax.learners._weights import relative_weights
 from lrrf_jax.rankings import statistics
+from lrrf_jax.rankings.by_label import label_order
 from lrrf_jax.rankings.permutations import place_missing_last
 from lrrf_jax.rankings.ties import has_ties, mean_places
-from lrrf_jax.rankings.validation import number_table, require_rankings, require_scores
+from lrrf_jax.rankings.validation import require_rankings, require_scores
 
 
 class TableShape(NamedTuple):
@@ -46,6 +50,7 @@ class TrainingTable(NamedTuple):
     complete: bool  # whether every ranking orders every pair of labels
     tied: bool = False  # whether rankings tie labels; not those that are missing, placed last
     scores: NDArray | None = None  # float64 (n_samples, n_labels), where these were given
+    categories: Categories = NO_CATEGORIES  # of the features, where these are codes
 
     def weight_of(self, rows: NDArray) -> NDArray | None:
         """Weights of some rows, ``None`` where all are equal."""
@@ -93,7 +98,7 @@ def training_table(
     With ``known`` names, columns must be theirs, and labels are brought into their order.
     """
     require_choice(missing, "missing", ("unknown", "last"))
-    features = as_features(X, none_will_do=not needs_features)
+    features, categories = as_features(X, none_will_do=not needs_features)
     n_rows, n_features = features.shape
     names = names_beside(feature_names, X, n_features, "feature", "feature_names")
     if scores is None:
@@ -156,8 +161,9 @@ def training_table(
             "y must prefer one label to another in at least one row; every row ties all labels "
             "that it ranks. Check what was read as positions, or the tolerance of ties."
         )
+    features, levels = _levels(features[kept], categories)
     return TrainingTable(
-        features[kept],
+        features,
         positions[kept],
         None if weight is None else relative_weights(weight[kept]),
         np.flatnonzero(kept),
@@ -167,7 +173,26 @@ def training_table(
         bool((n_ranked[kept] == n_labels).all()) and not tied,
         tied,
         None if scores is None else scores[kept],
+        levels,
     )
+
+
+def _levels(
+    features: NDArray, categories: Mapping[int, Category]
+) -> tuple[NDArray, dict[int, Levels]]:
+    """Give the levels that training rows have codes in the order of their names."""
+    found = {}
+    for j, category in categories.items():
+        column = features[:, j]
+        seen = np.unique(column[~np.isnan(column)]).astype(np.int64)
+        has_rows = sorted(category.levels[code] for code in seen)
+        place = {name: code for code, name in enumerate(has_rows)}
+        features[:, j] = recoded(
+            column, np.array([place.get(level, -1) for level in category.levels])
+        )
+        empty = sorted(set(category.levels) - set(has_rows)) if category.declared else []
+        found[j] = Levels(tuple(has_rows), tuple(empty))
+    return features, found
 
 
 def warn_of_other_row_order(X: Any, y: Any) -> None:
@@ -187,27 +212,6 @@ def warn_of_other_row_order(X: Any, y: Any) -> None:
             "order, the first of X with the first of y. Write y.loc[X.index] where labels should "
             "decide."
         )
-
-
-def label_order(y: Any, labels: list[str], whose: str) -> NDArray | None:
-    """Find the column of each label of a model; ``None`` where they are in order, or unnamed.
-
-    Labels called L1, L2, ... may have got these names here, because a fit had none.
-    """
-    nameless = labels == made_up_labels(len(labels))
-    return column_order(y, labels, "y", whose, nameless=nameless)
-
-
-def positions_by_label(y: Any, labels: list[str]) -> NDArray:  # float64 (n_samples, n_labels)
-    """Bring the rankings of a frame or an array into the order of the labels of a model."""
-    positions = number_table(y, "y", finite=True)
-    order = label_order(y, labels, "the model")
-    if order is None and positions.shape[1] != len(labels):
-        raise InputError(
-            f"y must rank the {len(labels)} labels of the model; it has {positions.shape[1]} "
-            "columns. Leave a cell empty (NaN) where a label is missing."
-        )
-    return positions if order is None else positions[:, order]
 
 
 def _place_missing_last(positions: NDArray) -> NDArray:

@@ -1,6 +1,7 @@
 """The estimator shell: check, draw a key, fit, predict, score. No algorithm lives here."""
 
 import abc
+import dataclasses
 import functools
 import inspect
 import numbers
@@ -12,6 +13,8 @@ import numpy as np
 from lrrf_jax._jax_settings import our_settings
 from lrrf_jax._program_limit import make_room_for_programs
 from lrrf_jax._threefry import key_from_seed
+from lrrf_jax._validation import require_choice
+from lrrf_jax.learners._coding import UNSEEN, in_order, one_hot
 from lrrf_jax.learners._estimator import Estimator, becomes_estimator
 from lrrf_jax.learners._parameters import Parametrised
 from lrrf_jax.learners._prediction import RankingModel
@@ -22,8 +25,10 @@ from lrrf_jax.learners._table import (
     training_table,
 )
 from lrrf_jax.learners.on_device import Placed
+from lrrf_jax.learners.persistence.schema import LATER
 from lrrf_jax.learners.persistence.stored import StoredModel
 from lrrf_jax.learners.streaming import Seen
+from lrrf_jax.rankings.statistics import borda_votes_on_host
 
 
 @becomes_estimator
@@ -37,6 +42,9 @@ class LabelRanker(Parametrised, RankingModel, StoredModel, Estimator):
     ----------
     missing : {"unknown", "last"}
         What a missing label means: nothing, or (top-k lists) a place after every ranked label.
+    unseen : {"error", "missing"}
+        What a level of a category is that the model does not know, in rows to rank: an error, or a
+        missing value; learners that take none then know nothing of the category of that row.
 
     Attributes
     ----------
@@ -44,9 +52,15 @@ class LabelRanker(Parametrised, RankingModel, StoredModel, Estimator):
     n_features_in_ : int
     feature_names_in_ : object (n_features,)
         Where the features had names.
+    feature_categories_ : dict
+        The levels of each category, by the name of its column, or its number where columns have
+        none.
     """
 
     missing: str = "unknown"
+    unseen: str = dataclasses.field(default="error", metadata=LATER)
+
+    codes_categories = "one-hot"  # or "ordered", see `_coding`
 
     random_state = None  # a parameter of the learners that draw at random
 
@@ -77,9 +91,11 @@ class LabelRanker(Parametrised, RankingModel, StoredModel, Estimator):
 
         Parameters
         ----------
-        X : array-like or data frame, (n_samples, n_features)
+        X : array-like, sparse or data frame, (n_samples, n_features)
             Features; NaN is a missing value, which only learners that grow trees take. Converted
-            to float32.
+            to float32; a sparse matrix, to a dense one. Of data frames also categories: pandas'
+            category, polars' Categorical and Enum, Arrow's dictionaries, and text of which no cell
+            reads as a number.
         y : array-like or data frame, (n_samples, n_labels)
             ``y[i, j]`` is the position of label j in ranking i, 1 = best, NaN = missing. Labels
             may tie: as 1, 1, 3 or 1, 1, 2 or 1.5, 1.5, 3.
@@ -115,11 +131,15 @@ class LabelRanker(Parametrised, RankingModel, StoredModel, Estimator):
         copies of its row; each learner says where it is. Trees keep that exactly while the weights
         have no common divisor and sum to a few million at most.
 
+        What becomes of categories: ``docs/frames.md``. Levels that are declared by the type of a
+        column, and that no training row has, are missing values.
+
         What a tie means to each learner: ``docs/ties.md``. Where labels tie, permuting the columns
         of ``y`` permutes what is learnt and what is predicted. Only where labels, or rankings, come
         out equally good does the index of the labels decide.
         """
         inspect.signature(self._fit).bind(None, None, **options)  # TypeError for unknown ones
+        require_choice(self.unseen, "unseen", UNSEEN)
         with our_settings():
             table = training_table(
                 X,
@@ -133,14 +153,28 @@ class LabelRanker(Parametrised, RankingModel, StoredModel, Estimator):
                 needs_features=self.needs_features,
             )
             self._require_known(table.features, table.row)
+            n_features = table.features.shape[1]
+            table = self._coded(table)
             self._check_settings(table.shape)
             make_room_for_programs()
             self._seed = self._draw_seed()
             key = key_from_seed(self._seed)
             params, config = self._fit(key, table, **options)
+        self.n_features_in_, self._categories = n_features, table.categories
         self._set_fitted(params, config, table.labels, table.feature_names)
-        self.n_features_in_ = table.features.shape[1]
         return self
+
+    def _coded(self, table: TrainingTable) -> TrainingTable:
+        """Make numbers that the learner can use of categories."""
+        if not table.categories:
+            return table
+        if self.codes_categories == "one-hot":
+            return table._replace(features=one_hot(table.features, table.categories))
+        positions = table.positions[:, table.label_order]
+        features, categories = in_order(
+            table.features, table.categories, borda_votes_on_host(positions), table.weight
+        )
+        return table._replace(features=features, categories=categories)
 
     def _known_names(self) -> KnownNames | None:
         """Names that a fit which adds to the last one must keep to."""
@@ -167,14 +201,24 @@ class LabelRanker(Parametrised, RankingModel, StoredModel, Estimator):
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
         self._forget_derived()
-        # Nothing is on a device yet; predict adds no attribute.
+        self._prepare()
+
+    def _prepare(self) -> None:
+        """Set what is derived from the parameters, later and as needed: predict adds no name."""
         self._seen_sizes: dict[tuple[bool | None, int], Seen] = {}
-        self._placed = Placed(functools.partial(self._arrays, params, config))
+        self._placed = Placed(functools.partial(self._arrays, self.params_, self.config_))
 
     def __getstate__(self) -> dict[str, Any]:
-        # Pickles hold NumPy arrays only: no device, no compiled program.
-        self._forget_derived()
-        return super().__getstate__()
+        # Pickles hold NumPy arrays only: no device, no compiled program. This learner keeps them.
+        bare = object.__new__(type(self))
+        bare.__dict__ |= self.__dict__
+        bare._forget_derived()
+        return super(LabelRanker, bare).__getstate__()
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if "params_" in self.__dict__:
+            self._prepare()
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -183,5 +227,6 @@ class LabelRanker(Parametrised, RankingModel, StoredModel, Estimator):
         tags.target_tags.multi_output = True
         tags.target_tags.single_output = False
         tags.input_tags.allow_nan = self.accepts_missing_features
+        tags.input_tags.sparse = True
         tags.no_validation = False
         return tags

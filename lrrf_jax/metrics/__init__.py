@@ -24,7 +24,7 @@ a known pair of labels (two ranked labels that the truth does not tie; for `tau_
 ranks), for measures of scores rows with fewer than two known scores, are left out. `InputError` is
 raised if there is no other row, or if an argument has another form. Computed in float64 on the
 host, in blocks of about 8 MB, in O(n_samples n_labels^2) time. ``docs/measures.md`` has all of them
-as formulas.
+as formulas. `get_scorer` makes scikit-learn's scorers of measures of rankings.
 
 Examples
 --------
@@ -55,10 +55,13 @@ from lrrf_jax.metrics.of_scores import (
     relative_regret,
     utility,
 )
+from lrrf_jax.metrics.scorers import get_scorer, get_scorer_names
 
 __all__ = [
     "footrule_distance",
     "gap_closed",
+    "get_scorer",
+    "get_scorer_names",
     "hit_rate",
     "kendall_distance",
     "kendall_tau",

@@ -7,8 +7,8 @@ import numpy as np
 from lrrf_jax import metrics
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError, require_integer
-from lrrf_jax.learners._table import positions_by_label
 from lrrf_jax.plotting import _canvas, _forest
+from lrrf_jax.rankings.by_label import positions_by_label
 
 
 def plot_reliability(

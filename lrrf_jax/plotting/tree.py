@@ -4,13 +4,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lrrf_jax._features import as_features
 from lrrf_jax._jax_settings import our_settings
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError, require_integer
-from lrrf_jax.learners._table import positions_by_label
 from lrrf_jax.learners.forest.aggregation import ranks_of_sums
 from lrrf_jax.plotting import _canvas, _forest
+from lrrf_jax.rankings.by_label import positions_by_label
 from lrrf_jax.rankings.pairwise import pair_signs_on_host
 from lrrf_jax.rankings.permutations import rank_scores
 from lrrf_jax.rankings.statistics import borda_votes_on_host
@@ -108,8 +107,7 @@ def _rows(ranker: Any, X: Any, y: Any) -> _Rows | None:
         return None
     if X is None or y is None:
         raise InputError("X and y must be given together: rows, and their rankings.")
-    names = getattr(ranker, "feature_names_in_", None)
-    features = as_features(X, n_features=ranker.n_features_in_, names=names)
+    features = ranker._features(X)
     by_label = positions_by_label(y, ranker.labels_.tolist())
     positions = require_rankings(by_label, len(features))
     votes, signs = borda_votes_on_host(positions), pair_signs_on_host(positions)

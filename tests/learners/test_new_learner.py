@@ -75,7 +75,7 @@ def test_the_command_line_lists_trains_loads_and_evaluates_a_new_learner(
     assert "ridge must be a number; it is 'wide'" in lrrf(*train, "--set=ridge=wide")[2]
     loaded, data = lrrf_jax.load(path), load("iris")
     assert type(loaded) is LeastSquaresLabelRanker
-    assert loaded.get_params() == {"ridge": 0.5, "missing": "unknown"}
+    assert loaded.get_params() == {"ridge": 0.5, "missing": "unknown", "unseen": "error"}
     table = pd.DataFrame(data.X, columns=list(data.feature_names))
     table.to_csv(tmp_path / "rows.csv", index=False)
     assert lrrf("predict", path, tmp_path / "rows.csv", "--output", ranks)[0] == 0

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from lrrf_jax._typing import NDArray
+from lrrf_jax.learners._coding import Categories, n_columns_of, read_categories
 from lrrf_jax.learners.persistence import schema
 from lrrf_jax.learners.persistence.forests import n_trees_of, pack_forest, require_room
 from lrrf_jax.learners.persistence.schema import Sizes, Unfit
@@ -22,9 +23,12 @@ _HEADER: dict[str, Any] = {
     "feature_names": list | None,
     "n_features": int,
     "extra": dict,
+    "categories": dict,  # column -> levels with rows, levels without; where there are any
     "missing_values": list,  # texts of cells that are missing, where `lrrf train` was told them
 }
-_OPTIONAL = frozenset({"missing_values"})  # entries that files of this format may lack
+_OPTIONAL = frozenset(
+    {"categories", "missing_values"}
+)  # entries that files of this format may lack
 ADDED = {"format_version": int, "library_version": str, "sha256": str}
 
 
@@ -75,6 +79,7 @@ class Content:
     sizes: Sizes
     extra: dict[str, Any]
     missing_values: tuple[str, ...] | None
+    categories: Categories
 
 
 def read_header(learner: Any, header: dict[str, Any]) -> Content:
@@ -98,7 +103,13 @@ def read_header(learner: Any, header: dict[str, Any]) -> Content:
         raise Unfit(f"config has {config.n_labels} labels, and there are names of {n_labels}")
     ranker = schema.parameters_of(learner, header["params"])
     n_outputs = learner._n_outputs(config, n_labels)
-    sizes = {"n_labels": n_labels, "n_features": n_features, "n_outputs": n_outputs}
+    categories = read_categories(
+        schema.require_categories(header.get("categories", {}), n_features)
+    )
+    n_columns = n_features
+    if learner.codes_categories == "one-hot":
+        n_columns = n_columns_of(n_features, categories)
+    sizes = {"n_labels": n_labels, "n_features": n_columns, "n_outputs": n_outputs}
     schema.require_usable(ranker, n_features, n_labels)
     extra = header["extra"]
     if header["format_version"] == 1 and isinstance(extra, dict):  # null: there is none
@@ -110,4 +121,4 @@ def read_header(learner: Any, header: dict[str, Any]) -> Content:
     if missing is not None and not all(isinstance(cell, str) for cell in missing):
         raise Unfit("missing_values are not all texts")
     missing_values = None if missing is None else tuple(missing)
-    return Content(ranker, config, labels, names, sizes, extra, missing_values)
+    return Content(ranker, config, labels, names, sizes, extra, missing_values, categories)

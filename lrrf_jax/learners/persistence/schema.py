@@ -18,6 +18,7 @@ import numpy as np
 
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError, require_choice
+from lrrf_jax.learners._coding import UNSEEN
 from lrrf_jax.learners._table import TableShape
 
 Sizes = dict[str, int]
@@ -284,10 +285,33 @@ def _is_text(name: str) -> bool:
     return True
 
 
+def without_later(learner: Any, params: dict[str, Any]) -> dict[str, Any]:
+    """Leave out parameters that are `LATER` and have their default; see `entries_of`."""
+    later = {f.name: f.default for f in dataclasses.fields(learner) if f.metadata.get("later")}
+    return {k: v for k, v in params.items() if k not in later or v != later[k]}
+
+
+def require_categories(entries: Any, n_features: int) -> Any:
+    """Check the levels of categories: for each column, those with rows and those without."""
+    if not isinstance(entries, dict):
+        raise Unfit("categories are no table of columns and levels")
+    for column, levels in entries.items():
+        if not (column.isascii() and column.isdecimal() and str(int(column)) == column):
+            raise Unfit(f"categories have a column {_shown(column)}")
+        if int(column) >= n_features:
+            raise Unfit(f"categories have a column {column}, and there are {n_features} features")
+        pair = isinstance(levels, list) and len(levels) == 2
+        if not pair or not all(isinstance(part, list) for part in levels):
+            raise Unfit(f"the levels of column {column} are no two lists")
+        require_names([*levels[0], *levels[1]], None, f"the levels of column {column}")
+    return entries
+
+
 def require_usable(ranker: Any, n_features: int, n_labels: int) -> None:
     """Check the parameters of a learner as ``fit`` does; Unfit for those that it refuses."""
     try:
         require_choice(ranker.missing, "missing", ("unknown", "last"))
+        require_choice(ranker.unseen, "unseen", UNSEEN)
         ranker._check_settings(TableShape(1, n_features, n_labels, complete=True))
     except (InputError, TypeError, OverflowError) as error:  # NumPy's, of numbers beyond its own
         raise Unfit(str(error).rstrip(".")) from error

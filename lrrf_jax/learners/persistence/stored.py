@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar, Self
 from lrrf_jax import model_file
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError, ModelFileError
+from lrrf_jax.learners._coding import Categories, written
 from lrrf_jax.learners._estimator import require_fitted
 from lrrf_jax.learners.persistence import schema
 from lrrf_jax.learners.persistence.content import (
@@ -40,6 +41,7 @@ class StoredModel:
     labels_: NDArray
     n_features_in_: int
     missing_values_: tuple[str, ...]
+    _categories: Categories
 
     # ------------------------------------------------------------------ what a learner provides
     def _check_params(self, params: Any) -> str | None:
@@ -78,7 +80,7 @@ class StoredModel:
             Where the file cannot be written, or parameters were set that ``fit`` refuses.
         """
         require_fitted(self)
-        params = plain(self.get_params(deep=False))
+        params = schema.without_later(type(self), plain(self.get_params(deep=False)))
         header = {
             "learner": self.name,
             "params": params,
@@ -88,11 +90,15 @@ class StoredModel:
             "n_features": self.n_features_in_,
             "extra": without_nan(self._extra_header()),
         }
+        if self._categories:
+            header["categories"] = written(self._categories)
         if hasattr(self, "missing_values_"):  # of cells, as `lrrf train` was told
             header["missing_values"] = [str(cell) for cell in self.missing_values_]
         try:  # as `load` will
             again = schema.parameters_of(type(self), params)
             schema.require_usable(again, self.n_features_in_, len(self.labels_))
+            if self._categories:
+                schema.require_categories(header["categories"], self.n_features_in_)
             for what in ("labels", "feature_names"):
                 schema.require_names(header[what] or [], None, what)
             arrays = flatten(self.params_)
@@ -111,6 +117,7 @@ class StoredModel:
             ranker = content.ranker
             params = cls._read_arrays(arrays, content, header["format_version"])
             ranker.n_features_in_ = header["n_features"]
+            ranker._categories = content.categories
             ranker._set_fitted(params, content.config, content.labels, content.feature_names)
             problem = ranker._check_params(params)
             if problem:

@@ -1,12 +1,13 @@
 """The metrics as scikit-learn's scorers, which know the labels of a model by name."""
 
 import dataclasses
+import inspect
 from collections.abc import Callable
 from typing import Any
 
 from lrrf_jax import metrics
 from lrrf_jax._validation import InputError, require_choice
-from lrrf_jax.learners._table import positions_by_label
+from lrrf_jax.rankings.by_label import positions_by_label
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,6 +77,64 @@ def scorer(metric: str | Callable[..., Any], *, partial: bool = False, **options
         raise InputError(f"metric must be one of {known}; it is {metric!r}.")
     require_choice(partial, "partial", (False, True))
     return Scorer(name, tuple(sorted(options.items())), bool(partial))
+
+
+def get_scorer_names() -> list[str]:
+    """Return the names that `get_scorer` knows; those that take a ``k`` also as "...@3".
+
+    Examples
+    --------
+    >>> get_scorer_names()[:3]
+    ['hit_rate', 'kendall_tau', 'mean_reciprocal_rank']
+    """
+    return sorted(map(_name_of, metrics.OF_RANKINGS))
+
+
+def get_scorer(name: str) -> Scorer:
+    """Return the scorer of a name, as `sklearn.metrics.get_scorer` does for its own.
+
+    Parameters
+    ----------
+    name : str
+        A measure of rankings of `lrrf_jax.metrics`. Distances are called "neg_kendall_distance" and
+        so on, for larger is better; "top_k_accuracy@3" and "hit_rate@3" are those with k = 3.
+
+    Returns
+    -------
+    callable
+        ``(estimator, X, y, sample_weight=None) -> float``; see `lrrf_jax.evaluation.scorer`. For
+        ``scoring=`` of whatever in scikit-learn takes a scorer, or a dictionary of them.
+
+    Raises
+    ------
+    InputError
+        For another name.
+
+    Examples
+    --------
+    >>> from sklearn.model_selection import cross_validate
+    >>> from lrrf_jax import ConsensusLabelRanker
+    >>> from lrrf_jax.datasets import load
+    >>> X, y = load("iris").as_frames()
+    >>> scoring = {name: get_scorer(name) for name in ("kendall_tau", "neg_footrule_distance")}
+    >>> list(cross_validate(ConsensusLabelRanker(), X, y, cv=3, scoring=scoring))[2:]
+    ['test_kendall_tau', 'test_neg_footrule_distance']
+    """
+    known = {_name_of(metric): metric for metric in metrics.OF_RANKINGS}
+    plain, at, k = str(name).partition("@")
+    whole = k.isascii() and k.isdecimal() and int(k) >= 1
+    if plain not in known or (at and not (whole and _takes_k(known[plain]))):
+        listed = ", ".join(f"{n}[@K]" if _takes_k(known[n]) else n for n in get_scorer_names())
+        raise InputError(f"name must be one of {listed}; it is {name!r}.")
+    return Scorer(known[plain], (("k", int(k)),) if at else ())
+
+
+def _name_of(metric: str) -> str:
+    return f"neg_{metric}" if metric.endswith("_distance") else metric
+
+
+def _takes_k(metric: str) -> bool:
+    return "k" in inspect.signature(getattr(metrics, metric)).parameters
 
 
 def _bucket_orders(estimator: Any, X: Any) -> Any:
