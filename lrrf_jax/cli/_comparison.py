@@ -228,8 +228,20 @@ def _name_in_results(source: str, table: Any) -> str:
     scores = () if table.scores is None else (table.scores,)
     for array in (table.X, table.y, *weight, *scores):
         digest.update(str(array.shape).encode())
-        digest.update(np.ascontiguousarray(array, np.float64).tobytes())
+        if hasattr(array, "schema"):  # of Arrow: some columns are categories
+            digest.update(_arrow_bytes(array))
+        else:
+            digest.update(np.ascontiguousarray(array, np.float64).tobytes())
     return f"{source}{_MARK}{digest.hexdigest()[:12]}"
+
+
+def _arrow_bytes(table: Any) -> bytes:
+    import pyarrow as pa
+
+    stream = pa.BufferOutputStream()
+    with pa.ipc.new_stream(stream, table.schema) as writer:
+        writer.write_table(table.combine_chunks())
+    return stream.getvalue().to_pybytes()
 
 
 def _renamed(result: Any, source: str) -> Any:
