@@ -192,7 +192,7 @@ def test_rows_of_codes_are_the_rows_of_their_levels(tmp_path):
 # ------------------------------------------------------------------------------------ alterations
 def test_a_learner_and_steps_that_do_not_fit_are_refused(tmp_path):
     path = tmp_path / "m.lrrf"
-    through_file(pipeline(OF_FRAMES["one-hot"]).fit(X, Y), tmp_path)
+    through_file(pipeline(OF_FRAMES["one-hot"], "default").fit(X, Y), tmp_path)
     document, arrays = mutations.opened(path.read_bytes())
     told = document["pipeline"]
     cases = {
