@@ -1,15 +1,13 @@
 """CSV and TSV files: their header, their lines, and blocks that hold the longest of these."""
 
 import contextlib
-import csv
-import io
 import os
-import sys
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 import pyarrow.csv
 
+from lrrf_jax._dialect import Dialect, csv_rows, is_decoded, not_encoded
 from lrrf_jax._tabular import no_rows, open_arrow, open_bytes, reading, unique_names
 from lrrf_jax._validation import InputError
 
@@ -20,7 +18,7 @@ _STEP = BLOCK // 2
 _blocks: dict[tuple[str, int, int], int] = {}  # what was found out, of (path, size, time)
 
 
-def read_text_columns(path: str, delimiter: str, names: list[str]) -> pa.Table:
+def read_text_columns(path: str, dialect: Dialect, names: list[str]) -> pa.Table:
     """Read columns as text, so that a cell which is no number can be shown as it stands."""
     types = dict.fromkeys(names, pa.string())
     with reading(path):
@@ -28,14 +26,14 @@ def read_text_columns(path: str, delimiter: str, names: list[str]) -> pa.Table:
         while True:
             try:
                 return pa.csv.read_csv(
-                    open_arrow(path), **_options(delimiter, types, block, missing=())
+                    open_arrow(path), **_options(dialect, types, block, missing=())
                 )
-            except pa.ArrowInvalid as error:
-                block = _larger(path, delimiter, block, error)
+            except (pa.ArrowInvalid, UnicodeDecodeError) as error:
+                block = _larger(path, dialect, block, error)
 
 
 def text_batches(
-    path: str, delimiter: str, numeric: Sequence[str], verbatim: Sequence[str], missing: list[str]
+    path: str, dialect: Dialect, numeric: Sequence[str], verbatim: Sequence[str], missing: list[str]
 ) -> Iterator[pa.RecordBatch]:
     """Yield columns in pieces: numbers as numbers, which is fast; from a failure on, as text."""
     names = dict.fromkeys([*numeric, *verbatim])
@@ -45,7 +43,7 @@ def text_batches(
         block = block_size(path)
         while True:
             at = 0
-            options = _options(delimiter, types, block, missing)
+            options = _options(dialect, types, block, missing)
             try:
                 for batch in pa.csv.open_csv(open_arrow(path), **options):
                     skipped = min(max(done - at, 0), batch.num_rows)
@@ -53,22 +51,28 @@ def text_batches(
                     done = max(done, at)
                     yield batch.slice(skipped)
                 return
-            except (pa.ArrowInvalid, OSError) as error:
+            except (pa.ArrowInvalid, OSError, UnicodeDecodeError) as error:
                 as_text = all(pa.types.is_string(type_) for type_ in types.values())
                 if _is_too_long(error) or as_text:
-                    block = _larger(path, delimiter, block, error)
+                    block = _larger(path, dialect, block, error)
                 else:  # the next pass reads what this one could not, or tells what is wrong
                     types = dict.fromkeys(names, pa.string())
 
 
 def _options(
-    delimiter: str, types: dict[str, pa.DataType], block: int, missing: Sequence[str]
+    dialect: Dialect, types: dict[str, pa.DataType], block: int, missing: Sequence[str]
 ) -> dict[str, object]:
     return {
-        "read_options": pa.csv.ReadOptions(block_size=block),
-        "parse_options": pa.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+        # The parser skips the mark of UTF-8 itself, and looks at no byte that it does not need.
+        "read_options": pa.csv.ReadOptions(
+            block_size=block, encoding=dialect.encoding.removesuffix("-sig")
+        ),
+        "parse_options": pa.csv.ParseOptions(delimiter=dialect.delimiter, newlines_in_values=True),
         "convert_options": pa.csv.ConvertOptions(
-            include_columns=list(types), column_types=types, null_values=list(missing)
+            include_columns=list(types),
+            column_types=types,
+            null_values=list(missing),
+            decimal_point=dialect.decimal,
         ),
     }
 
@@ -77,12 +81,12 @@ def _is_too_long(error: Exception) -> bool:
     return "straddling" in str(error)
 
 
-def _larger(path: str, delimiter: str, block: int, error: Exception) -> int:
+def _larger(path: str, dialect: Dialect, block: int, error: Exception) -> int:
     """Return a larger block where a row did not fit, and note it; or raise what is wrong."""
     if isinstance(error, OSError):
         raise error
     if not _is_too_long(error) or block == _MOST:
-        raise csv_problem(path, delimiter, error) from error
+        raise csv_problem(path, dialect, error) from error
     block = min(2 * block, _MOST)
     _blocks[_identity(path)] = block
     return block
@@ -136,58 +140,41 @@ def _has_line_end(piece: bytes) -> bool:
     return b"\n" in piece or b"\r" in piece
 
 
-@contextlib.contextmanager
-def _long_cells() -> Iterator[None]:
-    """Let the csv module read cells of more than 128 KiB."""
-    before = csv.field_size_limit(sys.maxsize)
-    try:
-        yield
-    finally:
-        csv.field_size_limit(before)
-
-
-def _csv_rows(path: str, delimiter: str) -> Generator[tuple[int, list[str]], None, None]:
-    """Yield (line, cells) for each row that is not blank; the header comes first.
-
-    What is not UTF-8 comes as lone surrogates.
-    """
-    with (
-        _long_cells(),
-        io.TextIOWrapper(open_bytes(path), "utf-8-sig", "surrogateescape", newline="") as lines,
-    ):
-        reader = csv.reader(lines, delimiter=delimiter)
-        line = 1
-        for cells in reader:
-            if cells:
-                yield line, cells
-            line = reader.line_num + 1
-
-
-def csv_header(path: str, delimiter: str) -> list[str]:
+def csv_header(path: str, dialect: Dialect) -> list[str]:
     """Return the column names of a text table, each of them once."""
     with reading(path):
-        with contextlib.closing(_csv_rows(path, delimiter)) as rows:
+        with contextlib.closing(csv_rows(path, dialect)) as rows:
             line, names = next(rows, (1, []))
-    if not all(map(_is_utf8, names)):
-        raise _not_utf8(path, line)
+    if not all(map(is_decoded, names)):
+        raise not_encoded(path, line, dialect.encoding)
     if not names:
         raise InputError(f"{path}: the file is empty. Write a header line and the rows below it.")
+    if names[0].lower().startswith("sep=") and len(names) < 3:  # for a spreadsheet
+        raise InputError(
+            f"{path}: the first line, {dialect.delimiter.join(names)!r}, is no header. Remove it, "
+            "and say delimiter= (--delimiter) if the cells are not parted by commas."
+        )
+    if any("\0" in name for name in names):
+        raise InputError(
+            f"{path}: the header holds NUL signs, as UTF-16 without a mark does when it is read as "
+            "another encoding. Say encoding='utf-16-le' or 'utf-16-be' (--encoding) if it is."
+        )
     return unique_names(path, names)
 
 
-def csv_line(path: str, delimiter: str, row: int) -> int:
+def csv_line(path: str, dialect: Dialect, row: int) -> int:
     """Return the line, from 1, on which data row ``row``, from 0, starts. Cost: one scan."""
-    with contextlib.closing(_csv_rows(path, delimiter)) as rows:
+    with contextlib.closing(csv_rows(path, dialect)) as rows:
         for number, (line, _) in enumerate(rows):
             if number == row + 1:
                 return line
     return row + 2
 
 
-def csv_problem(path: str, delimiter: str, error: Exception) -> InputError:
+def csv_problem(path: str, dialect: Dialect, error: Exception) -> InputError:
     """Scan a text table that could not be parsed for the first fault, and describe it."""
     n_rows = 0
-    with contextlib.closing(_csv_rows(path, delimiter)) as rows:
+    with contextlib.closing(csv_rows(path, dialect)) as rows:
         line, names = next(rows, (1, []))
         for n_rows, (line, cells) in enumerate(rows, 1):  # noqa: B007
             if len(cells) != len(names):
@@ -197,19 +184,8 @@ def csv_problem(path: str, delimiter: str, error: Exception) -> InputError:
                     "missing."
                 )
             for name, cell in zip(names, cells, strict=True):
-                if not _is_utf8(cell):
-                    return _not_utf8(path, line, f" (column {name!r})")
+                if not is_decoded(cell):
+                    return not_encoded(path, line, dialect.encoding, f" (column {name!r})")
     if n_rows == 0:
         return no_rows(path)
     return InputError(f"{path}: cannot be read as a table ({str(error).splitlines()[0]}).")
-
-
-def _is_utf8(text: str) -> bool:
-    return text.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in text)
-
-
-def _not_utf8(path: str, line: int, column: str = "") -> InputError:
-    return InputError(
-        f"{path}: line {line} is not UTF-8 text{column}. Save the file in the UTF-8 encoding, "
-        "for example with iconv -f LATIN1 -t UTF-8."
-    )

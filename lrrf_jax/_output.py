@@ -1,7 +1,7 @@
 """Predictions as the frames that users ask for, with the names of their columns."""
 
 import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -41,15 +41,22 @@ def as_output(
     library = library_of(X) if output == "same" else _LIBRARIES.get(output or "")
     if library is None:
         return values
-    module = importlib.import_module(library)
     if library == PANDAS:
+        module = importlib.import_module(library)
         index = X.index if library_of(X) == PANDAS else None
         return module.DataFrame(values, index=index, columns=list(names))
     columns = {
         name: column.tolist() if column.dtype.kind == "U" else np.ascontiguousarray(column)
         for name, column in zip(names, values.T, strict=True)
     }
-    return module.DataFrame(columns) if library == POLARS else module.table(columns)
+    return as_frame(columns, library)
+
+
+def as_frame(columns: Mapping[str, Any], library: str) -> Any:
+    """Make a data frame of "pandas", "polars" or "pyarrow" of columns by their names."""
+    library = _LIBRARIES.get(library, library)
+    module = importlib.import_module(library)
+    return module.table(columns) if library == ARROW else module.DataFrame(columns)
 
 
 def answer(

@@ -8,6 +8,7 @@ import fnmatch
 import functools
 import gzip
 import os
+import re
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -26,7 +27,7 @@ MISSING = (
     *("NULL", "null", "None", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN", "?", "\\N", "NaT"),
 )
 DEFAULT = "default"  # in a text that lists such cells, stands for all of these
-DELIMITERS = {".csv": ",", ".csv.gz": ",", ".tsv": "\t", ".tsv.gz": "\t"}
+TEXT_SUFFIXES = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
 ARROW_SUFFIXES = (".arrow", ".feather", ".ipc")
 # What the libraries below raise on files that are cut off or altered.
 _DAMAGE = (
@@ -44,11 +45,15 @@ ArrowValues = TypeVar("ArrowValues", pa.Array, pa.ChunkedArray)
 
 
 class Rows(NamedTuple):
-    """Tells where a row of a table lies: its file, its number and, in a text file, its line."""
+    """Tells where a row of a table lies: its file, its number and, in a text file, its line.
+
+    Also how that file writes numbers.
+    """
 
     path: str
     line_of: Callable[[int], int] | None = None  # row of the file, from 0 -> line, from 1
     first: int = 0  # rows of the file that come before row 0 of the table at hand
+    decimal: str = "."  # the sign in numbers that are written as text
 
     def at(self, row: int) -> str:
         """Return ``row 3 (line 4)`` for the third data row."""
@@ -61,6 +66,11 @@ def suffix_of(path: str) -> str:
     """Return the suffix in lower case, with that of the format kept before ``.gz``."""
     stem, suffix = os.path.splitext(path.lower())
     return os.path.splitext(stem)[1] + suffix if suffix == ".gz" else suffix
+
+
+def is_tsv(path: str) -> bool:
+    """Tell whether the cells of a text table are parted by tabs, as its suffix says."""
+    return suffix_of(path).startswith(".tsv")
 
 
 @contextlib.contextmanager
@@ -252,7 +262,19 @@ def trimmed_text(column: pa.ChunkedArray, missing: Sequence[str]) -> pa.ChunkedA
     return pc.if_else(is_missing, pa.scalar(None, column.type), column)
 
 
-def numbers(column: pa.ChunkedArray, name: str, rows: Rows, missing: Sequence[str]) -> NDArray:
+CORRECT = (
+    "Correct the cell, leave it empty where the value is missing, say which cells mean that with "
+    "missing= (--missing-values), or leave the column out with exclude= (--exclude)."
+)
+
+
+def numbers(
+    column: pa.ChunkedArray,
+    name: str,
+    rows: Rows,
+    missing: Sequence[str],
+    way_out: str = CORRECT,
+) -> NDArray:
     """Return a column as float32 or float64 (n,), with NaN for null and missing cells.
 
     Raises InputError that names the column, the row and the cell where a cell is no number.
@@ -262,7 +284,7 @@ def numbers(column: pa.ChunkedArray, name: str, rows: Rows, missing: Sequence[st
     if pa.types.is_null(type_):
         return np.full(len(column), np.nan, np.float32)
     if is_text(type_):
-        column = _parsed(trimmed_text(column, missing), name, rows)
+        column = _parsed(trimmed_text(column, missing), name, rows, way_out)
     elif not pa.types.is_float32(type_):
         if not (
             pa.types.is_boolean(type_)
@@ -280,25 +302,55 @@ def numbers(column: pa.ChunkedArray, name: str, rows: Rows, missing: Sequence[st
     return without_missing(pc.fill_null(column, float("nan")).to_numpy(), missing)
 
 
-def _parsed(text: pa.ChunkedArray, name: str, rows: Rows) -> pa.ChunkedArray:
+def _parsed(text: pa.ChunkedArray, name: str, rows: Rows, way_out: str) -> pa.ChunkedArray:
     """Cast text to float64; where that fails, halve down to the first cell at fault."""
     try:
-        return text.cast(pa.float64())
+        return _cast(text, rows.decimal)
     except pa.ArrowInvalid:
         low, high = 0, len(text)  # the first fault lies in low..high-1
         while high - low > 1:
             middle = (low + high) // 2
             try:
-                text.slice(low, middle - low).cast(pa.float64())
+                _cast(text.slice(low, middle - low), rows.decimal)
                 low = middle
             except pa.ArrowInvalid:
                 high = middle
+        cell = text[low].as_py()
         raise InputError(
-            f"{rows.path}: column {name!r} must hold numbers; {rows.at(low)} holds "
-            f"{text[low].as_py()!r}. Correct the cell, leave it empty where the value is "
-            "missing, say which cells mean that with missing= (--missing-values), or leave the "
-            "column out with exclude= (--exclude)."
+            f"{rows.path}: column {name!r} must hold numbers; {rows.at(low)} holds {cell!r}"
+            f"{foreign_number(cell, rows.decimal)}. {way_out}"
         ) from None
+
+
+def _cast(text: pa.ChunkedArray, decimal: str) -> pa.ChunkedArray:
+    if decimal == ".":
+        return text.cast(pa.float64())
+    if pc.any(pc.match_substring(text, ".")).as_py():
+        raise pa.ArrowInvalid("a point in a number with a decimal comma")
+    return pc.replace_substring(text, decimal, ".").cast(pa.float64())
+
+
+_THOUSANDS = re.compile(r"[-+]?\d{1,3}(?:([.,' \u00a0\u202f])\d{3})(?:\1\d{3})*(?:([.,])\d*)?")
+
+
+def foreign_number(cell: str, decimal: str) -> str:
+    """Say that a cell which is no number would be one with other signs in it; "" where it is none.
+
+    >>> foreign_number("1,5", "."), foreign_number("red", ".")
+    (" (with a decimal comma? Say decimal=',', --decimal ,)", '')
+    >>> foreign_number("1.234,5", ",")
+    ' (with a sign between thousands? Such are not read: write 1234,5)'
+    """
+    other, word = (",", "comma") if decimal == "." else (".", "point")
+    grouped = _THOUSANDS.fullmatch(cell)
+    plain = cell.replace(grouped[1], "") if grouped else ""
+    if re.fullmatch(rf"[-+]?(\d+[{other}]\d*|[{other}]\d+)([eE][-+]?\d+)?", cell):
+        thousands = f"; or write {plain} if the {word} parts thousands" if grouped else ""
+        return f" (with a decimal {word}? Say decimal={other!r}, --decimal {other}{thousands})"
+    if grouped and grouped[1] != grouped[2]:
+        whole = plain if grouped[2] is None else plain.replace(grouped[2], decimal)
+        return f" (with a sign between thousands? Such are not read: write {whole})"
+    return ""
 
 
 def finite_features(values: NDArray, name: str, rows: Rows) -> NDArray:

@@ -2,7 +2,8 @@
 
 A message names the argument, what is needed, the first offender, how many there are, and the
 way out. Features are checked in :mod:`lrrf_jax._features`, rankings in
-:mod:`lrrf_jax.rankings.validation`, files by their readers.
+:mod:`lrrf_jax.rankings.validation`, files by their readers. NumPy is imported where numbers are
+checked: that a file is not there is told without it.
 """
 
 import errno
@@ -10,11 +11,10 @@ import os
 import sys
 import warnings
 from collections.abc import Iterable, Mapping, Sequence, Set
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from lrrf_jax._typing import NDArray
+if TYPE_CHECKING:
+    from lrrf_jax._typing import NDArray
 
 
 class InputError(ValueError):
@@ -63,6 +63,9 @@ def unwritable(path: str, error: OSError | str) -> OutputError:
     )
 
 
+TRAIN_AGAIN = "Copy it again from where it was saved, or train the model again."
+
+
 def existing_file(path: str | os.PathLike[str]) -> str:
     """Return ``path`` as text, or raise InputError where there is no file with content."""
     text = os.fsdecode(path)
@@ -75,6 +78,18 @@ def existing_file(path: str | os.PathLike[str]) -> str:
     if os.path.getsize(text) == 0:
         raise InputError(f"{text}: the file is empty. Write it again.")
     return text
+
+
+def require_model_content(path: str) -> None:
+    """Raise ModelFileError where there is no file with content."""
+    if not os.path.lexists(path):
+        raise ModelFileError(f"{path}: there is no such file. Check the path.")
+    if os.path.isdir(path):
+        raise ModelFileError(f"{path}: is a directory. Name the model file in it.")
+    if not os.path.isfile(path):
+        raise ModelFileError(f"{path}: is no regular file. Give the path of a model file.")
+    if os.path.getsize(path) == 0:
+        raise ModelFileError(f"{path}: the file is empty. {TRAIN_AGAIN}")
 
 
 def require_output_place(path: str) -> None:
@@ -124,8 +139,10 @@ def require_storable_names(names: Sequence[str], argument: str) -> None:
         )
 
 
-def as_weights(sample_weight: Any, n_samples: int) -> NDArray | None:  # float64 (n_samples,)
+def as_weights(sample_weight: Any, n_samples: int) -> "NDArray | None":  # float64 (n_samples,)
     """Check sample weights; ``None`` where all are 1."""
+    import numpy as np
+
     if sample_weight is None:
         return None
     try:
@@ -153,6 +170,8 @@ def as_weights(sample_weight: Any, n_samples: int) -> NDArray | None:  # float64
 
 def require_integer(value: Any, name: str, least: int, most: int | None = None) -> None:
     """Check a whole-number parameter of an estimator."""
+    import numpy as np
+
     whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
     if not whole or value < least or (most is not None and value > most):
         span = f"{least} or more" if most is None else f"from {least} to {most}"
@@ -161,6 +180,8 @@ def require_integer(value: Any, name: str, least: int, most: int | None = None) 
 
 def require_number(value: Any, name: str, least: float = 0.0) -> None:
     """Check a real-valued parameter of an estimator: finite, and ``least`` or more."""
+    import numpy as np
+
     real = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
     if not real or not np.isfinite(value) or value < least:
         raise InputError(f"{name} must be a finite number, {least:g} or more; it is {value!r}.")
@@ -168,6 +189,8 @@ def require_number(value: Any, name: str, least: float = 0.0) -> None:
 
 def require_share(value: Any, name: str) -> None:
     """Check a probability of less than 1."""
+    import numpy as np
+
     real = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
     if not real or not 0 <= value < 1:
         raise InputError(f"{name} must be a probability in [0, 1); it is {value!r}.")

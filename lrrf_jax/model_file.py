@@ -20,13 +20,19 @@ import numpy as np
 from lrrf_jax import _safetensors
 from lrrf_jax._files import replacing
 from lrrf_jax._typing import NDArray
-from lrrf_jax._validation import InputError, ModelFileError, require_output_place, unwritable
+from lrrf_jax._validation import (
+    TRAIN_AGAIN,
+    InputError,
+    ModelFileError,
+    require_model_content,
+    require_output_place,
+    unwritable,
+)
 
 # 1: forests as flat arrays. 2: forests node by node; an entry of "extra" may be null.
 FORMAT_VERSION = 2
 _KEY = "lrrf_jax"
 _OWN_ENTRIES = ("format_version", "library_version", "sha256")
-_AGAIN = "Copy it again from where it was saved, or train the model again."
 
 
 def write_model(
@@ -104,7 +110,7 @@ def read_model(
     types and shapes are those of the file: who knows what a model must hold checks them.
     """
     target = os.fsdecode(path)
-    _require_content(target)
+    require_model_content(target)
     with _reading(target), _opened(target) as file:
         n_bytes = os.fstat(file.fileno()).st_size
         start = file.read(_safetensors.LENGTH_BYTES)
@@ -127,7 +133,7 @@ def read_model(
     if header.get("sha256") != checksum:
         raise ModelFileError(
             f"{target}: the checksum does not fit the content: the file was altered or damaged. "
-            f"{_AGAIN}"
+            f"{TRAIN_AGAIN}"
         )
     return header, arrays
 
@@ -184,17 +190,6 @@ def _checksum(arrays: Mapping[str, NDArray], document: Mapping[str, Any]) -> str
     return digest.hexdigest()
 
 
-def _require_content(path: str) -> None:
-    if not os.path.lexists(path):
-        raise ModelFileError(f"{path}: there is no such file. Check the path.")
-    if os.path.isdir(path):
-        raise ModelFileError(f"{path}: is a directory. Name the model file in it.")
-    if not os.path.isfile(path):
-        raise ModelFileError(f"{path}: is no regular file. Give the path of a model file.")
-    if os.path.getsize(path) == 0:
-        raise ModelFileError(f"{path}: the file is empty. {_AGAIN}")
-
-
 def _opened(path: str) -> io.BufferedReader:
     """Open a regular file; one that has become a pipe since it was looked at does not block."""
     options = (getattr(os, name, 0) for name in ("O_NONBLOCK", "O_BINARY", "O_CLOEXEC"))
@@ -225,7 +220,7 @@ def _reading(path: str) -> Iterator[None]:
     except Exception as error:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise ModelFileError(
-            f"{path}: is no model file, or is cut short or altered ({reason}). {_AGAIN}"
+            f"{path}: is no model file, or is cut short or altered ({reason}). {TRAIN_AGAIN}"
         ) from error
 
 
@@ -235,13 +230,14 @@ def _parsed(path: str, text: str) -> dict[str, Any]:
         _canonical(document)  # which knows no infinity
     except (ValueError, RecursionError) as error:
         raise ModelFileError(
-            f"{path}: the header is no valid JSON: the file was altered or damaged. {_AGAIN}"
+            f"{path}: the header is no valid JSON: the file was altered or damaged. {TRAIN_AGAIN}"
         ) from error
     entries = document if isinstance(document, dict) else {}
     version = entries.get("format_version")
     if type(version) is not int or version < 1 or type(entries.get("library_version")) is not str:
         raise ModelFileError(
-            f"{path}: the header has no format version: the file was altered or damaged. {_AGAIN}"
+            f"{path}: the header has no format version: the file was altered or damaged. "
+            f"{TRAIN_AGAIN}"
         )
     if version > FORMAT_VERSION:
         raise ModelFileError(

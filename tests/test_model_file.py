@@ -189,7 +189,7 @@ def test_whatever_reading_raises_is_told_in_one_line(tmp_path, error, reason, mo
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs POSIX signals")
 def test_a_pipe_that_takes_the_place_of_a_file_does_not_block(tmp_path, monkeypatch):
     path = written(tmp_path / "m")
-    look = model_file._require_content
+    look = model_file.require_model_content
 
     def look_and_replace(target):
         look(target)
@@ -199,7 +199,7 @@ def test_a_pipe_that_takes_the_place_of_a_file_does_not_block(tmp_path, monkeypa
     def blocked(*_):
         raise TimeoutError("blocked")
 
-    monkeypatch.setattr(model_file, "_require_content", look_and_replace)
+    monkeypatch.setattr(model_file, "require_model_content", look_and_replace)
     before = signal.signal(signal.SIGALRM, blocked)
     signal.setitimer(signal.ITIMER_REAL, 5)
     try:

@@ -107,6 +107,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     state: dict[str, Any] = {"debug": False}
     given = list(sys.argv[1:] if arguments is None else arguments)
     state["arguments"] = given
+    if arguments is None:
+        # The threads of NumPy's BLAS look for work for some 0.1 s of processor time when they
+        # start, and a command has none for them: let them sleep after a millisecond.
+        os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "20")
     try:
         with _signals_that_exit(), _short_warnings():
             typer.main.get_command(app).main(args=given, prog_name="lrrf", obj=state)

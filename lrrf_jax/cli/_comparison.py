@@ -97,6 +97,7 @@ def read_tables(
     found = {}
     for source in sources:
         with failures.caught(source, len(sources)), _runtime.naming(source):
+            _learners.require_source(source)
             found[source] = _learners.read_data(source, reading)
     return found
 

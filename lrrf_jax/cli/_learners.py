@@ -107,8 +107,7 @@ def learner_names(text: str) -> list[str]:
     unknown = [name for name in names if name not in LEARNERS]
     if unknown or not names:
         raise typer.BadParameter(
-            f"there is no learner {(unknown or [text])[0]!r}; there are {', '.join(LEARNERS)}.",
-            param_hint="--learner",
+            LEARNERS.no_learner((unknown or [text])[0]), param_hint="--learner"
         )
     return names
 

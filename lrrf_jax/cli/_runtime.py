@@ -46,20 +46,27 @@ def naming(source: str) -> Iterator[None]:
         raise InputError(f"{source}: {error}") from error
 
 
-def read_model_file(path: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Read the header and arrays of a model file, for which JAX is not needed.
+def require_model_file(path: str) -> None:
+    """Raise ModelFileError where a model is not there: at once, before anything is imported.
 
-    ModelFileError also for standard input: a model is checked as a whole, in its file.
+    Also for standard input: a model is checked as a whole, in its file.
     """
-    from lrrf_jax import model_file
     from lrrf_jax._pipes import is_pipe
-    from lrrf_jax._validation import ModelFileError
+    from lrrf_jax._validation import ModelFileError, require_model_content
 
     if is_pipe(path):
         raise ModelFileError(
             f"{path}: is a pipe or a device, and a model is read from a file. Save it to a file "
             "first."
         )
+    require_model_content(path)
+
+
+def read_model_file(path: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Read the header and arrays of a model file, for which JAX is not needed."""
+    require_model_file(path)
+    from lrrf_jax import model_file
+
     return model_file.read_model(path)
 
 

@@ -47,8 +47,8 @@ def list_(directory: Directory = None, json: _options.AsJson = False) -> None:
     from lrrf_jax.cli import _runtime
     from lrrf_jax.cli._tables import show_table
     from lrrf_jax.datasets import builtin_names, load
+    from lrrf_jax.datasets._kebi_registry import kebi_sets
     from lrrf_jax.datasets.kebi import kebi_directory, local_copy
-    from lrrf_jax.datasets.kebi_content import kebi_sets
 
     entries: list[dict[str, Any]] = []
     for name in builtin_names():
@@ -144,7 +144,7 @@ def describe(
     _learners.require_source(data)
 
     from lrrf_jax.datasets import fetch_kebi
-    from lrrf_jax.datasets.kebi_content import kebi_sets
+    from lrrf_jax.datasets._kebi_registry import kebi_sets
 
     name = data.removeprefix(_learners.KEBI)
     is_kebi = data.startswith(_learners.KEBI)

@@ -154,6 +154,8 @@ def evaluate(
     failures = _runtime.Failures()
     if model is not None:
         _require_no_options_of_cross_validation(ctx)
+        _runtime.require_model_file(model)
+        _require_source(sources)
         use_compilation_cache(False if no_compilation_cache else None)
         rows = _scored(model, sources, reading, failures)
         _show({"model": model, "results": rows}, failures, json, _evaluated.model_tables)
@@ -244,7 +246,6 @@ def _scored(model: str, sources: list[str], reading: Any, failures: Any) -> list
     from lrrf_jax.cli import _model_scores, _runtime
 
     content = _runtime.read_model_file(model)
-    _require_source(sources)
     ranker = learners.of_content(model, *content)
     rows = []
     for source in sources:

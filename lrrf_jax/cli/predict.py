@@ -124,17 +124,18 @@ def predict(
 
     if shard is not None:
         _options.require_shard(shard)
-    if _runtime.same_file(model, output):
+    if any(_runtime.same_file(path, output) for path in (model, *inputs)):
         raise typer.BadParameter(
             f"{output} is an input; choose another path.", param_hint="--output"
         )
     _runtime.share_one_heap()
-    header, arrays = _runtime.read_model_file(model)
+    _runtime.require_model_file(model)
     in_directory = resume or shard or output.endswith("/") or os.path.isdir(output)
     only = inputs[0] if len(inputs) == 1 and not in_directory else None
     if only is not None and not _stands_for_several(only):
         _require_source(only, model, json)
         require_output_place(output)
+    header, arrays = _runtime.read_model_file(model)
 
     from lrrf_jax.io.batch import NothingDone, predict_files
     from lrrf_jax.io.output_file import OutputTaken

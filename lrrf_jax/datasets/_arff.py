@@ -64,6 +64,11 @@ class ArffFile(NamedTuple):
         """Return the names of the attributes, all different."""
         return unique_names(self.path, [attribute.name for attribute in self.attributes])
 
+    @property
+    def left_out(self) -> list[str]:
+        """Return the cell of each attribute that a sparse row leaves out: 0, or the first value."""
+        return [(attribute.categories or ["0"])[0] for attribute in self.attributes]
+
 
 class ArffRow(NamedTuple):
     """A line of data."""
@@ -114,7 +119,7 @@ def split_cells(text: str) -> list[str]:
         at += 1
 
 
-def open_arff(path: str) -> ArffFile:
+def open_arff(path: str, encoding: str = "") -> ArffFile:
     """Read the header of an ARFF file, and keep the lines of data.
 
     Raises
@@ -122,7 +127,7 @@ def open_arff(path: str) -> ArffFile:
     InputError
         Where there is no header, no data, or an attribute has no name or type.
     """
-    lines = text_lines(path)
+    lines = text_lines(path, encoding)
     starts = [i for i, line in enumerate(lines) if _is_data(line)]
     if not starts:
         raise InputError(f"{path}: there is no line @data. Write it between header and rows.")
@@ -149,7 +154,7 @@ def arff_table(file: ArffFile) -> tuple[pa.Table, list[float], Rows]:
     if not kept:
         raise no_rows(file.path)
     rows = Rows(file.path, lambda row: kept[row] + 1)
-    found = arff_rows([file.lines[i] for i in kept], len(file.attributes), rows)
+    found = arff_rows([file.lines[i] for i in kept], file.left_out, rows)
     columns = zip(*(row.cells for row in found), strict=True)
     table = pa.table([pa.array(column, pa.string()) for column in columns], file.names)
     return table, [row.weight for row in found], rows
@@ -167,15 +172,15 @@ def _is_number(cell: str) -> bool:
     return True
 
 
-def arff_rows(lines: Sequence[str], n_attributes: int, rows: Rows) -> list[ArffRow]:
+def arff_rows(lines: Sequence[str], left_out: list[str], rows: Rows) -> list[ArffRow]:
     """Split lines of data, dense or sparse, into one cell an attribute, and a weight.
 
-    A sparse row, ``{0 1.5, 3 a>b}``, names the attributes, from 0, that are not 0.
+    A sparse row, ``{0 1.5, 3 a>b}``, names attributes, from 0; ``left_out`` has the cells of others.
     """
     found = []
     for row, line in enumerate(lines):
         try:
-            found.append(_row(line, n_attributes))
+            found.append(_row(line, left_out))
         except ValueError as error:
             raise InputError(
                 f"{rows.path}: {rows.at(row)} has {error}. Give every attribute a cell, ? where it "
@@ -184,7 +189,8 @@ def arff_rows(lines: Sequence[str], n_attributes: int, rows: Rows) -> list[ArffR
     return found
 
 
-def _row(line: str, n_attributes: int) -> ArffRow:
+def _row(line: str, left_out: list[str]) -> ArffRow:
+    n_attributes = len(left_out)
     line = line if not _SPECIAL.search(line) else without_comment(line)
     sparse = line.lstrip().startswith("{")
     body, weight = line, 1.0
@@ -192,7 +198,7 @@ def _row(line: str, n_attributes: int) -> ArffRow:
     if match:
         body, weight = line[: match.start()], _weight(match[1])
     if sparse:
-        return ArffRow(_sparse_cells(body.strip(), n_attributes), weight)
+        return ArffRow(_sparse_cells(body.strip(), left_out), weight)
     cells = split_cells(body)
     if len(cells) == n_attributes + 1 and cells[-1] == "":
         cells.pop()  # a comma behind the last cell
@@ -211,10 +217,10 @@ def _weight(text: str) -> float:
     return weight
 
 
-def _sparse_cells(body: str, n_attributes: int) -> list[str]:
+def _sparse_cells(body: str, left_out: list[str]) -> list[str]:
     if not body.endswith("}"):
         raise ValueError("a brace that is not closed")
-    cells = ["0"] * n_attributes
+    cells, n_attributes = list(left_out), len(left_out)
     seen = set()
     for entry in split_cells(body[1:-1]) if body[1:-1].strip() else []:
         index, _, value = entry.partition(" ")

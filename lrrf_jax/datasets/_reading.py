@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from lrrf_jax._dialect import Dialect, as_dialect
 from lrrf_jax._tabular import MISSING, as_missing, as_patterns, suffix_of
 from lrrf_jax._validation import InputError
 
@@ -24,6 +25,15 @@ class Reading(NamedTuple):
     lower_is_better: bool = False
     fold_column: str | None = None
     group_column: str | None = None
+    categories: str | Sequence[str] = ()
+    delimiter: str = ""  # these as in `Dialect`
+    decimal: str = "."
+    encoding: str = ""
+
+    @property
+    def dialect(self) -> Dialect:
+        """Return how text tables are said to be written."""
+        return Dialect(self.delimiter, self.decimal, self.encoding)
 
     @property
     def label_columns(self) -> tuple[str, str | Sequence[str] | None]:
@@ -43,6 +53,9 @@ def as_reading(
     convention: str,
     scores: str | Sequence[str] | None = None,
     lower_is_better: bool = False,
+    delimiter: str | None = None,
+    decimal: str | None = None,
+    encoding: str | None = None,
     **others: object,
 ) -> Reading:
     """Check what does not depend on the file; ``scores`` says their convention too."""
@@ -72,6 +85,7 @@ def as_reading(
         convention=convention,
         scores=scores,
         lower_is_better=lower_is_better,
+        **as_dialect(delimiter, decimal, encoding)._asdict(),
         **others,  # type: ignore[arg-type]
     )
 
@@ -91,9 +105,14 @@ def require_only(path: str, how: Reading, *allowed: str) -> None:
         allowed = (*allowed, "scores")
     if "convention" in allowed:
         allowed = (*allowed, "lower_is_better")
-    for argument, default in Reading()._asdict().items():
-        if argument not in allowed and getattr(how, argument) != default:
+    require_without(path, how, *(name for name in Reading._fields if name not in allowed))
+
+
+def require_without(path: str, how: Reading, *refused: str) -> None:
+    """Raise InputError where one of these arguments is given."""
+    for argument in refused:
+        if getattr(how, argument) != Reading._field_defaults[argument]:
             raise InputError(
                 f"{path}: {argument}= has no meaning for {suffix_of(path)}, which says itself "
-                f"what its columns are. Leave it out, or save the table as .csv or .parquet."
+                "what its columns are. Leave it out, or save the table as .csv or .parquet."
             )

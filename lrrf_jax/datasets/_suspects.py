@@ -7,14 +7,15 @@ here, the values have to fit too.
 
 import os
 import re
-import warnings
 from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
 
-from lrrf_jax._tabular import Rows, numbers
+from lrrf_jax._tabular import Rows, match_columns, numbers
 from lrrf_jax._typing import NDArray
+from lrrf_jax._validation import warn_user
+from lrrf_jax.datasets._features import Features
 from lrrf_jax.datasets._reading import Reading
 from lrrf_jax.datasets.columns import POSITION_COLUMN, Columns
 
@@ -31,15 +32,19 @@ _PEEK = 8  # rows that tell most columns apart from what is looked for
 
 def warn_of_suspects(
     table: pa.Table,
-    X: NDArray,  # float32 (n_samples, n_features), the features of ``chosen``
+    features: Features,
     chosen: Columns,
     label_names: Sequence[str],
     rows: Rows,
     how: Reading,
 ) -> None:
     """Warn of features that look like a label or an id; costs a look at a few rows of a column."""
-    if len(X) < _FEWEST_ROWS:
+    if table.num_rows < _FEWEST_ROWS:
         return
+    _warn_of_texts(features, rows, how)
+    numeric = [j for j, name in enumerate(features.names) if name not in features.categories]
+    X = features.matrix[:, numeric] if features.categories else features.matrix
+    chosen = chosen._replace(features=tuple(features.names[j] for j in numeric))
 
     def values(name: str) -> NDArray:  # float32 would not tell large whole numbers apart
         return numbers(table[name], name, rows, how.missing)
@@ -62,7 +67,7 @@ def warn_of_suspects(
                 if chosen.features[j] not in suspects and np.array_equal(X[:, j], lacking)
             ]
     if suspects:
-        _warn(
+        warn_user(
             f"{rows.path}: {_listed(suspects)} read as a feature, and looks like a label that was "
             f"left out. Name it in {argument}= (--{argument}) if it is one, or leave it out with "
             "exclude= (--exclude). If it is a feature, name the features with features= "
@@ -75,20 +80,34 @@ def warn_of_suspects(
         if (counts or _is_called_id(name)) and name not in suspects and _is_id(name, values(name))
     ]
     if ids:
-        _warn(
+        warn_user(
             f"{rows.path}: {_listed(ids)} read as a feature, and looks like an id or a row number. "
             f"Leave it out with exclude={ids[0]!r} (--exclude {ids[0]!r}). If it is a feature, "
             "name the features with features= (--features)."
         )
 
 
+def _warn_of_texts(features: Features, rows: Rows, how: Reading) -> None:
+    """Warn of text that is another one in each row, which nobody called a category."""
+    named = match_columns(rows.path, features.names, how.categories, "categories")
+    texts = [
+        name
+        for name, column in features.categories.items()
+        if name not in named
+        and column.null_count == 0
+        and len(column.indices.unique()) == len(column)
+    ]
+    if texts:
+        warn_user(
+            f"{rows.path}: {_listed(texts)} read as a feature, a category that is another one in "
+            f"every row, as names and ids are. Leave it out with exclude={texts[0]!r} (--exclude "
+            f"{texts[0]!r}). If it is a feature, say categories={texts[0]!r} (--categories)."
+        )
+
+
 def _listed(names: list[str]) -> str:
     more = f" ({len(names)} such columns: {', '.join(names[:5])})" if len(names) > 1 else ""
     return f"column {names[0]!r}{more} is"
-
-
-def _warn(text: str) -> None:
-    warnings.warn(text, UserWarning, stacklevel=5)  # where `read` was called
 
 
 def _called_like_labels(chosen: Columns, label_names: Sequence[str]) -> list[str]:

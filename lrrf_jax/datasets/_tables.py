@@ -1,27 +1,23 @@
 """CSV, TSV, Parquet and Arrow files -> features and rankings."""
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from lrrf_jax._csv import csv_header, csv_line, read_text_columns
-from lrrf_jax._tabular import (
-    DELIMITERS,
-    Rows,
-    finite_features,
-    no_rows,
-    numbers,
-    reading,
-    suffix_of,
-    unique_names,
-)
-from lrrf_jax._typing import NDArray
+from lrrf_jax._dialect import dialect_of
+from lrrf_jax._tabular import TEXT_SUFFIXES, Rows, no_rows, reading, suffix_of, unique_names
 from lrrf_jax._validation import InputError
 from lrrf_jax.datasets._apart import apart_columns
+from lrrf_jax.datasets._features import read_features
 from lrrf_jax.datasets._rankings import Ranked, rankings_from_table, rankings_from_text
-from lrrf_jax.datasets._reading import Reading, require_scores_where_lower_is_better
+from lrrf_jax.datasets._reading import (
+    Reading,
+    require_scores_where_lower_is_better,
+    require_without,
+)
 from lrrf_jax.datasets._suspects import warn_of_suspects
 from lrrf_jax.datasets.columns import Columns, choose_columns
 from lrrf_jax.datasets.container import LabelRankingData
@@ -52,13 +48,13 @@ def read_table(path: str, name: str, how: Reading) -> LabelRankingData:
     kept = chosen.features
     if chosen.ranking is not None and how.features is None:
         kept = _without_positions(path, names, chosen, label_names)
-    X = feature_matrix(table, kept, rows, how.missing)
+    features = read_features(table, kept, rows, how)
     read = {*kept, *chosen.labels, *chosen.apart, chosen.ranking}
     ignored = tuple(name for name in names if name not in read)
     if how.features is None:
-        warn_of_suspects(table, X, chosen._replace(features=kept), label_names, rows, how)
+        warn_of_suspects(table, features, chosen, label_names, rows, how)
     return LabelRankingData(
-        X,
+        features.X,
         ranked.y,
         kept,
         label_names,
@@ -77,24 +73,16 @@ def _read_columns(path: str, how: Reading) -> tuple[list[str], Columns, pa.Table
         "labels": labels,
         "labels_are": labels_are,
     }
-    if suffix_of(path) in DELIMITERS:
-        delimiter = DELIMITERS[suffix_of(path)]
-        names = csv_header(path, delimiter)
+    if suffix_of(path) in TEXT_SUFFIXES:
+        dialect = dialect_of(path, how.dialect)
+        names = csv_header(path, dialect)
         chosen = choose_columns(path, names, **wanted)
-        table = read_text_columns(path, delimiter, chosen.all)
-        return names, chosen, table, Rows(path, lambda row: csv_line(path, delimiter, row))
+        table = read_text_columns(path, dialect, chosen.all)
+        line_of = functools.partial(csv_line, path, dialect)
+        return names, chosen, table, Rows(path, line_of, decimal=how.decimal)
+    require_without(path, how, "delimiter", "encoding")
     with reading(path):
-        return *_arrow_columns(path, wanted), Rows(path)
-
-
-def feature_matrix(
-    table: pa.Table, names: Sequence[str], rows: Rows, missing: Sequence[str]
-) -> NDArray:  # float32 (n_samples, n_features)
-    """Convert the columns ``names`` to float32, with NaN for missing values."""
-    X = np.empty((table.num_rows, len(names)), np.float32)
-    for j, name in enumerate(names):
-        X[:, j] = finite_features(numbers(table[name], name, rows, missing), name, rows)
-    return X
+        return *_arrow_columns(path, wanted), Rows(path, decimal=how.decimal)
 
 
 def _arrow_columns(path: str, wanted: dict[str, Any]) -> tuple[list[str], Columns, pa.Table]:
@@ -104,7 +92,7 @@ def _arrow_columns(path: str, wanted: dict[str, Any]) -> tuple[list[str], Column
         with parquet.ParquetFile(path, page_checksum_verification=True) as file:
             names = unique_names(path, file.schema_arrow.names)
             chosen = choose_columns(path, names, **wanted)
-            return names, chosen, file.read(columns=chosen.all)
+            return names, chosen, _with_categories(file.read(columns=chosen.all))
     source = pa.memory_map(path)
     try:
         table = pa.ipc.open_file(source).read_all()
@@ -115,6 +103,24 @@ def _arrow_columns(path: str, wanted: dict[str, Any]) -> tuple[list[str], Column
     names = unique_names(path, table.column_names)
     chosen = choose_columns(path, names, **wanted)
     return names, chosen, table.select(chosen.all)
+
+
+def _with_categories(table: pa.Table) -> pa.Table:
+    """Make dictionaries of what pandas had as categories: Parquet keeps those of text only."""
+    try:
+        found = [
+            column["name"]
+            for column in (table.schema.pandas_metadata or {}).get("columns", ())
+            if column["pandas_type"] == "categorical"
+        ]
+    except (ValueError, TypeError, LookupError, AttributeError):  # no notes of pandas
+        return table
+    for name in found:
+        if name in table.column_names:
+            at = table.column_names.index(name)
+            if not pa.types.is_dictionary(table.schema.types[at]):
+                table = table.set_column(at, name, table[name].dictionary_encode())
+    return table
 
 
 def _without_positions(

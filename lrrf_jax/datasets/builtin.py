@@ -1,13 +1,12 @@
 """Data sets that are made without a network, from what scikit-learn ships or from nothing."""
 
 from collections.abc import Callable
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from lrrf_jax._validation import InputError
-from lrrf_jax.datasets.container import LabelRankingData
-from lrrf_jax.datasets.recipes import from_classification, from_regression
-from lrrf_jax.datasets.synthetic import algorithms, reactions
+
+if TYPE_CHECKING:
+    from lrrf_jax.datasets.container import LabelRankingData
 
 
 def builtin_names() -> tuple[str, ...]:
@@ -21,7 +20,7 @@ def builtin_names() -> tuple[str, ...]:
     return tuple(_BUILTIN)
 
 
-def load(name: str) -> LabelRankingData:
+def load(name: str, *, as_frame: bool = False) -> "LabelRankingData":
     """Load a built-in data set.
 
     =============  ======  ========  ======  ======================================================
@@ -54,12 +53,14 @@ def load(name: str) -> LabelRankingData:
     ----------
     name : str
         One of `builtin_names`.
+    as_frame : bool
+        Return ``X``, ``y`` and ``scores`` as pandas data frames, with the names of their columns.
 
     Returns
     -------
     LabelRankingData
-        Complete rankings as arrays, with ties where there are scores; fit with
-        ``labels=data.labels`` to have them called by name.
+        Complete rankings, with ties where there are scores; as arrays, which are to be fitted with
+        ``labels=data.labels`` to have the labels called by name.
 
     Raises
     ------
@@ -77,11 +78,14 @@ def load(name: str) -> LabelRankingData:
             f"there is no built-in data set {name!r}; there are {', '.join(_BUILTIN)}. "
             "Give a path to read a file."
         )
-    return _BUILTIN[name]()
+    data = _BUILTIN[name]()
+    return data.in_frames() if as_frame else data
 
 
-def _from_sklearn(name: str, loader: str) -> LabelRankingData:
+def _from_sklearn(name: str, loader: str) -> "LabelRankingData":
     import sklearn.datasets
+
+    from lrrf_jax.datasets.recipes import from_classification
 
     bunch = getattr(sklearn.datasets, loader)()
     made = from_classification(
@@ -90,15 +94,21 @@ def _from_sklearn(name: str, loader: str) -> LabelRankingData:
     return made._replace(labels=tuple(map(str, bunch.target_names)))
 
 
-def _diabetes() -> LabelRankingData:
+def _diabetes() -> "LabelRankingData":
     from sklearn.datasets import load_diabetes
+
+    from lrrf_jax.datasets.recipes import from_regression
 
     bunch = load_diabetes()
     serum = [f"s{number}" for number in range(1, 7)]
     return from_regression(bunch.data, serum, name="diabetes", feature_names=bunch.feature_names)
 
 
-def _friedman() -> LabelRankingData:
+def _friedman() -> "LabelRankingData":
+    import numpy as np
+
+    from lrrf_jax.datasets.recipes import from_regression
+
     rng = np.random.default_rng(0)
     X = rng.random((2000, 10))
     terms = np.column_stack(
@@ -118,13 +128,19 @@ def _friedman() -> LabelRankingData:
     )
 
 
-_BUILTIN: dict[str, Callable[[], LabelRankingData]] = {
+def _invented(name: str) -> "LabelRankingData":
+    from lrrf_jax.datasets import synthetic
+
+    return getattr(synthetic, name)()
+
+
+_BUILTIN: "dict[str, Callable[[], LabelRankingData]]" = {
     "iris": lambda: _from_sklearn("iris", "load_iris"),
     "wine": lambda: _from_sklearn("wine", "load_wine"),
     "digits": lambda: _from_sklearn("digits", "load_digits"),
     "breast-cancer": lambda: _from_sklearn("breast-cancer", "load_breast_cancer"),
     "diabetes": _diabetes,
     "friedman": _friedman,
-    "algorithms": algorithms,
-    "reactions": reactions,
+    "algorithms": lambda: _invented("algorithms"),
+    "reactions": lambda: _invented("reactions"),
 }

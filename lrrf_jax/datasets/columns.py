@@ -153,10 +153,12 @@ def _default_labels(path: str, names: Sequence[str]) -> tuple[list[str], str | N
 
 
 def _header_advice(names: Sequence[str]) -> str:
-    if len(names) == 1 and (";" in names[0] or "\t" in names[0]):
+    sign = next((sign for sign in ";\t|," if sign in names[0]), None) if len(names) == 1 else None
+    if sign is not None:
         return (
-            f"The header is the single column {names[0]!r}: separate the cells of .csv files by "
-            "commas, those of .tsv files by tabs."
+            f"The header is the single column {names[0]!r}, and not all rows have as many cells as "
+            f"it has names. Say what parts them with delimiter={sign!r} (--delimiter), to be told "
+            "which."
         )
     if all(re.fullmatch(r"[-+.\deE\s]+", name) for name in names[:-1]):
         return "The first line holds numbers: put a line with the column names above it."

@@ -10,13 +10,14 @@ class LabelRankingData(NamedTuple):
     """A label ranking data set.
 
     ``X`` and ``y`` are arrays and know no names. A learner learns them from
-    ``fit(data.X, data.y, feature_names=data.feature_names, labels=data.labels)``, or from the data
-    frames of `as_frames`.
+    ``fit(data.X, data.y, feature_names=data.feature_names, labels=data.labels)``, or from data
+    frames: `in_frames`, and ``as_frame=True`` where the data come from, keep the names.
 
     Attributes
     ----------
-    X : ndarray, float32 (n_samples, n_features)
-        Features; NaN is a missing value.
+    X : ndarray, float32 (n_samples, n_features), or pyarrow.Table
+        Features; NaN is a missing value. A table where a feature is a category: its columns are
+        float32, and dictionaries of text, null where a value is missing.
     y : ndarray, float32 (n_samples, n_labels)
         ``y[i, j]`` is the position of label j in ranking i, 1 = best; NaN is a missing label.
         Labels that tie have the mean of the places that they cover.
@@ -38,19 +39,21 @@ class LabelRankingData(NamedTuple):
         The fold in which a row is tested, where the data say it.
     """
 
-    X: NDArray
-    y: NDArray
+    X: Any
+    y: Any
     feature_names: tuple[str, ...]
     labels: tuple[str, ...]
     name: str
     sample_weight: NDArray | None = None
     ignored: tuple[str, ...] = ()
-    scores: NDArray | None = None
+    scores: Any = None
     groups: NDArray | None = None
     folds: NDArray | None = None
 
-    def as_frames(self) -> tuple[Any, Any]:
-        """Return ``X`` and ``y`` as pandas data frames, with the names of their columns.
+    def in_frames(self) -> "LabelRankingData":
+        """Return the same with ``X``, ``y`` and ``scores`` as pandas data frames.
+
+        Their columns have the names of the features and labels; categories are pandas'.
 
         Raises
         ------
@@ -60,16 +63,29 @@ class LabelRankingData(NamedTuple):
         Examples
         --------
         >>> from lrrf_jax.datasets import load
-        >>> X, y = load("iris").as_frames()
-        >>> y.columns.tolist()
+        >>> load("iris").in_frames().y.columns.tolist()
         ['setosa', 'versicolor', 'virginica']
         """
         try:
             import pandas as pd
         except ImportError as error:
             raise InputError(
-                "as_frames needs pandas, which is not installed. Install it with pip install "
+                "a data frame needs pandas, which is not installed. Install it with pip install "
                 "pandas, or fit with labels=data.labels, feature_names=data.feature_names."
             ) from error
-        features = pd.DataFrame(self.X, columns=list(self.feature_names))
-        return features, pd.DataFrame(self.y, columns=list(self.labels))
+
+        def frame(table: Any, names: tuple[str, ...]) -> Any:
+            if hasattr(table, "to_pandas"):
+                return table.to_pandas()
+            return None if table is None else pd.DataFrame(table, columns=list(names))
+
+        return self._replace(
+            X=frame(self.X, self.feature_names),
+            y=frame(self.y, self.labels),
+            scores=frame(self.scores, self.labels),
+        )
+
+    def as_frames(self) -> tuple[Any, Any]:
+        """Return ``X`` and ``y`` of `in_frames`."""
+        data = self.in_frames()
+        return data.X, data.y

@@ -5,16 +5,17 @@ import os
 import re
 import shutil
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlparse
 
 import platformdirs
 
 from lrrf_jax._files import replacing
-from lrrf_jax._tabular import suffix_of
 from lrrf_jax._validation import InputError, is_no_room, unwritable
-from lrrf_jax.datasets.container import LabelRankingData
-from lrrf_jax.datasets.kebi_content import SUFFIXES, kebi_sets, read_copy
+from lrrf_jax.datasets._kebi_registry import SUFFIXES, kebi_sets
+
+if TYPE_CHECKING:
+    from lrrf_jax.datasets.container import LabelRankingData
 
 FOLDER_VARIABLE = "LRRF_DATA"
 # Copies on the network, at a commit each, so that they cannot change. The first has all sets.
@@ -46,7 +47,8 @@ def fetch_kebi(
     urls: str | Sequence[str] | None = None,
     force: bool = False,
     progress: bool = False,
-) -> LabelRankingData:
+    as_frame: bool = False,
+) -> "LabelRankingData":
     """Load one of the sixteen KEBI sets; download it where it is not there yet.
 
     The sets are those of Cheng, Huehn and Huellermeier (2009), which Zhou and Qiu (2018) and most
@@ -71,6 +73,8 @@ def fetch_kebi(
         Download even where a copy is there, and replace it.
     progress : bool
         Show the download on stderr.
+    as_frame : bool
+        Return ``X`` and ``y`` as pandas data frames, with the names of their columns.
 
     Returns
     -------
@@ -83,9 +87,22 @@ def fetch_kebi(
         Where the name is not known, the copy in the folder is damaged, or no download worked; the
         message says what failed and what to do. A bad download leaves nothing behind.
     """
+    data = _fetched(name, directory, urls, force, progress)
+    return data.in_frames() if as_frame else data
+
+
+def _fetched(
+    name: str,
+    directory: str | os.PathLike[str] | None,
+    urls: str | Sequence[str] | None,
+    force: bool,
+    progress: bool,
+) -> "LabelRankingData":
     sets = kebi_sets()
     if name not in sets:
         raise InputError(f"there is no KEBI set {name!r}; there are {', '.join(sets)}.")
+    from lrrf_jax.datasets.kebi_content import read_copy  # which takes NumPy and pyarrow
+
     folder = kebi_directory(directory)
     path = None if force else local_copy(name, folder)
     if path is not None:
@@ -147,6 +164,8 @@ def _pooch() -> Any:
 @contextlib.contextmanager
 def _downloaded(url: str, name: str, folder: str, progress: bool) -> Iterator[str]:
     """Download to a file of this process alone, which is removed in the end if still there."""
+    from lrrf_jax._tabular import suffix_of
+
     pooch = _pooch()
     suffix = suffix_of(urlparse(url).path)
     file = f"download-{os.getpid()}-{name}{suffix if suffix in SUFFIXES else '.txt'}"
@@ -178,6 +197,8 @@ def _reason(error: Exception) -> str:
 
 def _keep(path: str, name: str, folder: str) -> None:
     """Give a good download its name, and remove older copies, which would be found before it."""
+    from lrrf_jax._tabular import suffix_of
+
     final = os.path.join(folder, f"{name}{suffix_of(path)}")
     # A copy, for pooch lets nobody else read its files.
     with open(path, "rb") as download, replacing(final) as file:

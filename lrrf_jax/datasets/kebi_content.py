@@ -1,40 +1,19 @@
 """What a copy of a KEBI set says, whatever its format, and whether that is what it should."""
 
 import hashlib
-import json
 import re
 import warnings
-from importlib import resources
-from typing import NamedTuple
 
 import numpy as np
 
 from lrrf_jax._tabular import reading, suffix_of
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError
+from lrrf_jax.datasets._kebi_registry import KebiSet
 from lrrf_jax.datasets.container import LabelRankingData
 from lrrf_jax.datasets.readers import read
 
-SUFFIXES = (".csv.gz", ".csv", ".parquet", ".npz", ".xarff", ".txt")
 _CLOSE = 1e-5  # of a wave; six printed digits move it by a tenth of that at most
-
-
-class KebiSet(NamedTuple):
-    """What is known of a set before it is there."""
-
-    type: str  # A: made of a classification set, B: of a regression set
-    rows: int
-    features: int
-    labels: int
-    rankings_sha256: str
-    features_sha256: str
-    feature_waves: list[float]
-
-
-def kebi_sets() -> dict[str, KebiSet]:
-    """Read the registry, name -> what is known."""
-    text = resources.files("lrrf_jax.datasets").joinpath("kebi.json").read_text("utf-8")
-    return {name: KebiSet(**facts) for name, facts in json.loads(text).items()}
 
 
 def fingerprint(table: NDArray) -> str:

@@ -16,7 +16,7 @@ _NAME = re.compile(r"ALTERNATIVE NAME (\d+)", re.IGNORECASE)
 _Orders = list[tuple[int, int, str]]  # line, count, ordering
 
 
-def read_preflib(path: str, *, name: str) -> LabelRankingData:
+def read_preflib(path: str, *, name: str, encoding: str = "") -> LabelRankingData:
     """Read the votes of a PrefLib file; see `read`.
 
     Every distinct order is one row, and its count the weight of that row. There are no features:
@@ -30,7 +30,7 @@ def read_preflib(path: str, *, name: str) -> LabelRankingData:
     InputError
         Where alternatives are named twice or not declared, or where the file is no PrefLib file.
     """
-    lines = text_lines(path)
+    lines = text_lines(path, encoding)
     labels, orders = _modern(path, lines) if lines[0].startswith("#") else _old(path, lines)
     if len(labels) < 2:
         raise InputError(f"{path}: a ranking needs at least two alternatives; found {labels}.")

@@ -4,21 +4,17 @@ import os
 from collections.abc import Sequence
 
 from lrrf_jax._pipes import as_file
-from lrrf_jax._tabular import (
-    ARROW_SUFFIXES,
-    DELIMITERS,
-    MISSING,
-    suffix_of,
-)
+from lrrf_jax._tabular import ARROW_SUFFIXES, MISSING, TEXT_SUFFIXES, suffix_of
 from lrrf_jax._validation import InputError, existing_file
 from lrrf_jax.datasets._arrays import read_npy, read_npz
 from lrrf_jax.datasets._reading import Reading, as_reading, require_only
 from lrrf_jax.datasets._tables import read_table
 from lrrf_jax.datasets.container import LabelRankingData
 
-TABLE_SUFFIXES = (*DELIMITERS, ".parquet", *ARROW_SUFFIXES)
+TABLE_SUFFIXES = (*TEXT_SUFFIXES, ".parquet", *ARROW_SUFFIXES)
 XARFF_SUFFIXES = (".xarff", ".arff", ".xarff.gz", ".arff.gz")
 PREFLIB_SUFFIXES = (".soc", ".soi", ".toc", ".toi")
+_OF_XARFF = ("fold_column", "group_column", "categories", "encoding")
 SUFFIXES = (*TABLE_SUFFIXES, ".npy", ".npz", *XARFF_SUFFIXES, *PREFLIB_SUFFIXES)
 
 
@@ -37,19 +33,26 @@ def read(
     lower_is_better: bool = False,
     fold_column: str | None = None,
     group_column: str | None = None,
+    categories: str | Sequence[str] = (),
+    delimiter: str | None = None,
+    decimal: str | None = None,
+    encoding: str | None = None,
     format: str | None = None,
     name: str | None = None,
+    as_frame: bool = False,
 ) -> LabelRankingData:
     r"""Read features and rankings from a file; the suffix tells the format.
 
     ==========================================  =================================================
-    .csv, .csv.gz, .tsv, .tsv.gz                a header line, then one sample a line; UTF-8
+    .csv, .csv.gz, .tsv, .tsv.gz                a header line, then one sample a line; parted by
+                                                comma, semicolon, bar or tab, in any encoding
     .parquet, .arrow, .feather, .ipc            the same columns, typed; Arrow file or stream
     .npz                                        arrays ``X`` and ``y`` or ``scores``, if there too
                                                 ``feature_names``, ``labels``, ``folds``, ``groups``
     .npy                                        one 2-D array; ``labels="last:4"`` or ``"-4:"``
-    .xarff, .arff, also .gz                     WEKA-LR: the last attribute is a RANKING;
-                                                instance weights become ``sample_weight``
+    .xarff, .arff, also .gz                     WEKA-LR: the last attribute is a RANKING; nominal
+                                                ones are categories, unless their values are
+                                                numbers; instance weights: ``sample_weight``
     .soc, .soi, .toc, .toi                      PrefLib: votes without features, ``X`` is (n, 0),
                                                 their counts are ``sample_weight``; labels in
                                                 braces tie
@@ -99,32 +102,50 @@ def read(
         Columns that are neither features nor labels: a whole number for the fold in which a row is
         tested, and what says which rows belong together; they come back as ``folds`` and
         ``groups``, in text files groups as text.
+    categories : str or sequence of str
+        Feature columns that hold categories although they hold numbers, such as codes of districts:
+        names or globs. Text of which no cell reads as a number is a category without a word, and so
+        is an Arrow dictionary (pandas' category, polars' Categorical and Enum).
+    delimiter : str, optional
+        What parts the cells of a text table: one sign, such as ``";"``. By default the tab in .tsv
+        files, and in .csv files the one of comma, semicolon, tab and bar that parts the header and
+        the first 50 rows into as many cells each. Where several do, it has to be said.
+    decimal : {".", ","}, optional
+        The sign in numbers that are written as text, ``"."`` by default. It is never guessed: a
+        cell such as 1,5 is an error that tells of this argument. Thousands are not parted.
+    encoding : str, optional
+        Encoding of a text file, by the name that Python has for it: ``"latin1"``, ``"cp1252"``. By
+        default UTF-8, or UTF-16 or UTF-32 where the file begins with their mark.
     format : str, optional
         Format of a pipe without a suffix, such as ``"tsv"`` or ``"csv.gz"``. By default its first
         bytes tell Parquet, Arrow, npy and npz apart, and text is CSV.
     name : str, optional
         Name of the data set; the file name without its suffix by default.
+    as_frame : bool
+        Return ``X``, ``y`` and ``scores`` as pandas data frames, with the names of their columns.
 
     Returns
     -------
     LabelRankingData
-        ``X`` is rounded to float32 and may hold NaN. Rows that rank fewer than two labels stay.
+        ``X`` is rounded to float32 and may hold NaN; where a column holds categories, it is a
+        pyarrow.Table, with float32 numbers and dictionaries of text. Rows that rank fewer than two
+        labels stay.
 
     Warns
     -----
     UserWarning
-        Where a column that became a feature looks like a label that was left out, or like an id
-        (all columns are features unless ``features`` names them); where an ordering has a cell
-        such as NA that may be a label.
+        Where a column that became a feature looks like a label that was left out, or like an id, a
+        text that differs in all rows too (all columns are features unless ``features`` names them);
+        where an ordering has a cell such as NA that may be a label.
 
     Raises
     ------
     InputError
         For anything wrong with the file; the message names the file, the column, the row (from
         1, without the header) and its line, and the way out. Refused are, among others: columns
-        that could be read in two ways, text among numbers, infinities, skipped or 0-based
-        positions, repeated ones that are no ties, a label that is missing in every row, and rows
-        of unequal length.
+        that could be read in two ways, text among numbers, commas in numbers, infinities, skipped
+        or 0-based positions, repeated ones that are no ties, a label that is missing in every row,
+        and rows of unequal length.
 
     Notes
     -----
@@ -158,9 +179,14 @@ def read(
         lower_is_better=lower_is_better,
         fold_column=fold_column,
         group_column=group_column,
+        categories=categories,
+        delimiter=delimiter,
+        decimal=decimal,
+        encoding=encoding,
     )
     with as_file(os.fsdecode(path), format) as file:
-        return _read(existing_file(file), how, name)
+        data = _read(existing_file(file), how, name)
+    return data.in_frames() if as_frame else data
 
 
 def _read(text: str, how: Reading, name: str | None) -> LabelRankingData:
@@ -178,13 +204,13 @@ def _read(text: str, how: Reading, name: str | None) -> LabelRankingData:
     if suffix in XARFF_SUFFIXES:
         from lrrf_jax.datasets.xarff import read_xarff
 
-        require_only(text, how, "exclude", "missing", "fold_column", "group_column")
+        require_only(text, how, "exclude", "missing", *_OF_XARFF)
         return read_xarff(text, name, how)
     if suffix in PREFLIB_SUFFIXES:
         from lrrf_jax.datasets.preflib import read_preflib
 
-        require_only(text, how)
-        return read_preflib(text, name=name)
+        require_only(text, how, "encoding")
+        return read_preflib(text, name=name, encoding=how.encoding)
     raise InputError(
         f"{text}: no reader is known for {suffix or 'a file without suffix'}. Use one of "
         f"{', '.join(SUFFIXES)}."

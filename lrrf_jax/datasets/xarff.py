@@ -10,9 +10,9 @@ from lrrf_jax._tabular import Rows, match_columns
 from lrrf_jax._validation import InputError
 from lrrf_jax.datasets._apart import apart_columns
 from lrrf_jax.datasets._arff import ArffFile, Attribute, arff_table, open_arff, split_cells
+from lrrf_jax.datasets._features import read_features
 from lrrf_jax.datasets._rankings import rankings_from_text
 from lrrf_jax.datasets._reading import Reading
-from lrrf_jax.datasets._tables import feature_matrix
 from lrrf_jax.datasets.container import LabelRankingData
 
 _RANKING = re.compile(r"ranking\s*\{(.*)\}", re.IGNORECASE)
@@ -22,6 +22,7 @@ class _Header(NamedTuple):
     attributes: tuple[str, ...]  # names, the ranking last
     features: tuple[str, ...]
     labels: tuple[str, ...]
+    categories: dict[str, list[str]]  # levels of nominal features
 
     @property
     def ranking(self) -> str:
@@ -34,22 +35,23 @@ def read_xarff(path: str, name: str, how: Reading) -> LabelRankingData:
     The ranking is the last attribute, ``@attribute L RANKING {L1,L2,L3}``; keywords ignore case.
     A cell holds ``L2>L1``, where labels that tie are joined by ``=``, or chains joined by ``|``
     which together put every two of the labels they name in order; ``?`` is a ranking that is
-    wholly missing. Labels that a row does not name are missing. The features must be numeric, or
-    nominal with numbers as values; others are left out with ``exclude``. A weight in braces behind
-    a row is its ``sample_weight``; sparse rows, comments, both kinds of quotes and a comma behind
-    the last cell are read as WEKA does.
+    wholly missing. Labels that a row does not name are missing. The features are numeric; nominal with
+    numbers as values, which are read as such; or other nominal ones, which are categories. A weight
+    in braces behind a row is its ``sample_weight``; sparse rows, comments, both kinds of quotes and
+    a comma behind the last cell are read as WEKA does.
     """
-    file = open_arff(path)
+    file = open_arff(path, how.encoding)
     header = _header(file, how)
     table, weights, rows = arff_table(file)
     missing = (*how.missing, "?")
-    X = feature_matrix(table, header.features, rows, missing)
+    how = how._replace(missing=missing)
+    features = read_features(table, header.features, rows, how, header.categories)
     ranked = _chained(table[header.ranking], header, rows)
     y, labels = rankings_from_text(ranked, header.ranking, rows, missing, header.labels)
     weight = np.array(weights)
     read = {*header.features, *how.apart.values()}
     return LabelRankingData(
-        X,
+        features.X,
         y,
         header.features,
         labels,
@@ -66,17 +68,24 @@ def _header(file: ArffFile, how: Reading) -> _Header:
     for argument, name in how.apart.items():
         left_out.update(match_columns(path, names[:-1], [name], argument))
     features = [a for a in file.attributes[:-1] if a.name not in left_out]
+    named = match_columns(path, [a.name for a in features], how.categories, "categories")
+    categories = {
+        attribute.name: attribute.categories
+        for attribute in features
+        if attribute.categories and (attribute.name in named or not attribute.is_numeric)
+    }
     for attribute in features:
-        if not attribute.is_numeric:
+        if not (attribute.is_numeric or attribute.name in named or attribute.name in categories):
             raise InputError(
-                f"{path}: attribute {attribute.name!r} (line {attribute.line}) must be NUMERIC; it "
-                f"is {attribute.kind!r}. Code categories as numbers and put the ranking last, or "
-                f"leave it out with exclude={attribute.name!r} (--exclude)."
+                f"{path}: attribute {attribute.name!r} (line {attribute.line}) must be NUMERIC or "
+                f"nominal; it is {attribute.kind!r}. Put the ranking last, take its texts as "
+                f"categories with categories={attribute.name!r} (--categories), or leave it out "
+                f"with exclude={attribute.name!r} (--exclude)."
             )
     labels = _labels(path, file.attributes[-1])
     if not features:
         raise InputError(f"{path}: there is no feature before the ranking attribute.")
-    return _Header(tuple(names), tuple(a.name for a in features), labels)
+    return _Header(tuple(names), tuple(a.name for a in features), labels, categories)
 
 
 def _labels(path: str, last: Attribute) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from lrrf_jax._threads import limit_threads
 from lrrf_jax._validation import InputError, require_integer
+from lrrf_jax.io.answers import as_answer
 from lrrf_jax.io.arrow import predict_arrow, ranking_schema
 
 if TYPE_CHECKING:
@@ -27,6 +28,9 @@ def predict_dataset(
     *,
     keep: str | Sequence[str] = (),
     features: str | Sequence[str] | None = None,
+    unseen: str | None = None,
+    answer: str = "positions",
+    top: int | None = None,
     batch_rows: int = BATCH_ROWS,
     concurrency: int | tuple[int, int] | None = None,
     num_cpus: float | None = None,
@@ -45,6 +49,9 @@ def predict_dataset(
     keep, features : str or sequence of str
         As in :func:`lrrf_jax.io.predict_arrow`. Ray hands batches on in any order: keep a
         column that tells the rows apart.
+    unseen, answer, top
+        As in :func:`lrrf_jax.io.predict_arrow`: what unknown levels of categories are, and whether
+        positions, scores or the order of the labels are wanted.
     batch_rows : int
         Rows that a worker computes at once. Shorter batches are padded, so that a worker
         compiles once, before its first batch.
@@ -63,7 +70,8 @@ def predict_dataset(
     Returns
     -------
     ray.data.Dataset
-        Lazy, as Ray's datasets are: the kept columns, and a column of positions a label, int32.
+        Lazy, as Ray's datasets are: the kept columns, and those of the answer, by default a
+        column of positions a label, int32.
 
     Raises
     ------
@@ -98,7 +106,9 @@ def predict_dataset(
     ranker, content = _ranker_and_file(model)
     columns = getattr(dataset.schema(fetch_if_missing=False), "base_schema", None)
     if isinstance(columns, pa.Schema):  # told now, where that costs no reading of rows
-        ranking_schema(ranker, columns, keep=keep, features=features)
+        ranking_schema(ranker, columns, keep=keep, features=features, answer=answer, top=top)
+    else:
+        as_answer(ranker.labels_, answer, top)
     _warn_of_starvation(ray, concurrency, num_cpus)
     dataset.context.raise_original_map_exception = True  # an InputError arrives as one
     return dataset.map_batches(
@@ -107,6 +117,9 @@ def predict_dataset(
             "model": ray.put(content),
             "keep": keep if isinstance(keep, str) else list(keep),
             "features": features,
+            "unseen": unseen,
+            "answer": answer,
+            "top": top,
             "batch_rows": batch_rows,
             "num_cpus": num_cpus,
             "num_gpus": num_gpus,
@@ -128,7 +141,7 @@ class RankingWorker:
     ----------
     model : bytes, or a Ray reference to them
         A model file.
-    keep, features, batch_rows, num_cpus, num_gpus
+    keep, features, unseen, answer, top, batch_rows, num_cpus, num_gpus
         As in :func:`predict_dataset`.
     """
 
@@ -141,17 +154,24 @@ class RankingWorker:
         batch_rows: int,
         num_cpus: float | None,
         num_gpus: float,
+        unseen: str | None = None,
+        answer: str = "positions",
+        top: int | None = None,
     ) -> None:
         _claim_share(num_cpus, num_gpus)  # before JAX starts a backend
         self._ranker = _ranker_of(model if isinstance(model, bytes) else _ray().get(model))
         self._options: dict[str, Any] = {
             "keep": keep,
             "features": features,
+            "unseen": unseen,
+            "answer": answer,
+            "top": top,
             "pad_to": batch_rows,
         }
         if num_gpus:
             _require_accelerator()
-        self._ranker.predict(np.zeros((batch_rows, self._ranker.n_features_in_), np.float32))
+        rows = np.zeros((batch_rows, self._ranker.n_features_in_), np.float32)
+        as_answer(self._ranker.labels_, answer, top).columns(self._ranker, rows)  # compiles
 
     def __call__(self, batch: pa.Table) -> pa.Table:
         """Rank the rows of a batch."""

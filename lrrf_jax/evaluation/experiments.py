@@ -285,9 +285,7 @@ def _learner_names(learners: Sequence[str] | None) -> list[str]:
     names = list(LEARNERS if learners is None else dict.fromkeys(learners))
     unknown = [name for name in names if name not in LEARNERS]
     if unknown or not names:
-        raise InputError(
-            f"there is no learner {(unknown or [''])[0]!r}; there are {', '.join(LEARNERS)}."
-        )
+        raise InputError(LEARNERS.no_learner((unknown or [""])[0]))
     return names
 
 

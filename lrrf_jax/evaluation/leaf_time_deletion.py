@@ -18,7 +18,7 @@ from lrrf_jax._threefry import key_from_seed
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError
 from lrrf_jax.learners import RandomForestLabelRanker
-from lrrf_jax.learners.forest import views
+from lrrf_jax.learners.forest.bootstraps import bootstrap_table
 from lrrf_jax.rankings.ties import has_ties
 
 _PAIRS_PER_BLOCK = 1 << 18  # neighbours of queries at a time; a block takes some 30 bytes per label
@@ -81,7 +81,7 @@ def predict_with_deletion_in_leaves(
     query_leaf, training_leaf = ranker._leaf_slots(X), ranker._leaf_slots(X_train)
     with our_settings():
         key = key_from_seed(ranker._seed)
-        counts = views.bootstrap_table(key, len(y_train), forest.n_trees, ranker.config_.bootstrap)
+        counts = bootstrap_table(key, len(y_train), forest.n_trees, ranker.config_.bootstrap)
     total = np.zeros((len(query_leaf), n_labels))
     for tree, child in enumerate(seed.spawn(forest.n_trees)):
         members = leaf_members(training_leaf[:, tree], counts[:, tree], len(forest.leaf_value))

@@ -71,10 +71,7 @@ def as_estimator(learner: Any, protocol: str = DELETE_ONCE) -> Any:
     """Return the estimator that a name stands for under a protocol, or check the one given."""
     if isinstance(learner, str):
         if learner not in LEARNERS:
-            raise InputError(
-                f"there is no learner {learner!r}; there are {', '.join(LEARNERS)}. Give one of "
-                "these names, or an estimator."
-            )
+            raise InputError(f"{LEARNERS.no_learner(learner)} Give a name, or an estimator.")
         if (learner, protocol) == ("lr-rf", AS_RUN_BY_AUTHORS):
             return leaf_time_deletion.forest_as_run_by_authors()
         learner = LEARNERS[learner]()

@@ -8,7 +8,26 @@ import pathlib
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-_LATEX = {"&": r"\&", "%": r"\%", "_": r"\_", "#": r"\#", "$": r"\$"}
+# What LaTeX takes for a command or a comment, what its usual fonts show otherwise, and the signs of
+# ours that pdflatex does not know.
+_LATEX = {letter: f"\\{letter}" for letter in "&%_#${}"} | {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    # After the end of a row, these would be an argument of its "\\".
+    "[": "{[}",
+    "*": "{*}",
+    "\N{MINUS SIGN}": "$-$",
+    "\N{EN DASH}": "--",
+    "\N{PLUS-MINUS SIGN}": r"$\pm$",
+    "\N{INFINITY}": r"$\infty$",
+    "\N{UPWARDS ARROW}": r"$\uparrow$",
+    "\N{DOWNWARDS ARROW}": r"$\downarrow$",
+    "\N{RIGHT SINGLE QUOTATION MARK}": "'",
+}
 
 
 class ReportTable(NamedTuple):
@@ -38,13 +57,40 @@ class ReportTable(NamedTuple):
         | wine | - |
         """
         numeric = [self._is_numeric(column) for column in range(len(self.header))]
-        lines = [self.header, ["---:" if right else "---" for right in numeric], *self._texts()]
-        return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+        marks = ["---:" if right else "---" for right in numeric]
+        header, *rows = [
+            [_on_a_line(cell).replace("|", r"\|") for cell in line]
+            for line in (self.header, *self._texts())
+        ]
+        return "\n".join("| " + " | ".join(line) + " |" for line in (header, marks, *rows))
 
     def to_latex(self) -> str:
-        """Write a LaTeX table for the package booktabs."""
-        columns = "".join("r" if self._is_numeric(k) else "l" for k in range(len(self.header)))
-        lines = [" & ".join(map(_escaped, line)) + r" \\" for line in (self.header, *self._texts())]
+        r"""Write a LaTeX table for the package booktabs; names mean nothing to LaTeX.
+
+        >>> table = ReportTable("100 %", ("data", "tau_b"), [("{iris}", 0.5), ("wine", -0.25)])
+        >>> print(table.to_latex())
+        \begin{table}
+        \caption{100 \%}
+        \begin{tabular}{lr}
+        \toprule
+        data & tau\_b \\
+        \midrule
+        \{iris\} & .500 \\
+        wine & $-$.250 \\
+        \bottomrule
+        \end{tabular}
+        \end{table}
+        """
+        numeric = [self._is_numeric(column) for column in range(len(self.header))]
+        columns = "".join("r" if right else "l" for right in numeric)
+        rows = [
+            [
+                text.replace("-", "\N{MINUS SIGN}") if right and not _is_nothing(cell) else text
+                for cell, text, right in zip(row, texts, numeric, strict=True)
+            ]
+            for row, texts in zip(self.rows, self._texts(), strict=True)
+        ]
+        lines = [" & ".join(map(_escaped, line)) + r" \\" for line in (self.header, *rows)]
         return "\n".join(
             [
                 r"\begin{table}",
@@ -87,6 +133,8 @@ class ReportTable(NamedTuple):
             return "-"
         if not isinstance(cell, float):
             return str(cell)
+        if math.isinf(cell):
+            return "\N{INFINITY}" if cell > 0 else "-\N{INFINITY}"
         text = f"{cell:.{self.decimals}f}"
         return text.replace("0.", ".", 1) if abs(float(text)) < 1 else text
 
@@ -95,5 +143,9 @@ def _is_nothing(cell: Any) -> bool:
     return cell is None or (isinstance(cell, float) and math.isnan(cell))
 
 
+def _on_a_line(text: str) -> str:
+    return " ".join(text.split())
+
+
 def _escaped(text: str) -> str:
-    return "".join(_LATEX.get(letter, letter) for letter in text)
+    return "".join(_LATEX.get(letter, letter) for letter in _on_a_line(text))

@@ -22,6 +22,7 @@ import filelock
 import jax
 
 import lrrf_jax
+from lrrf_jax import _locks
 from lrrf_jax._jax_backend import require_backend
 from lrrf_jax._validation import InputError, unwritable
 from lrrf_jax.evaluation.tables import OF_RANKINGS
@@ -232,7 +233,7 @@ class ResultsFile:
         lock = self.path.with_name(self.path.name + ".lock")
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            with filelock.FileLock(lock, timeout=_LOCK_SECONDS):
+            with _locks.held(lock, _LOCK_SECONDS):
                 yield
         except filelock.Timeout:
             raise InputError(f"{self.path}: another process holds {lock}. Wait for it.") from None

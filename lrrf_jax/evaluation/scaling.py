@@ -93,7 +93,7 @@ def scaling_experiment(
         Times that each is measured; the minimum counts. Compilation comes before and does not.
     """
     if learner not in LEARNERS:
-        raise InputError(f"there is no learner {learner!r}; there are {', '.join(LEARNERS)}.")
+        raise InputError(LEARNERS.no_learner(learner))
     sizes, base = dict(sizes or SIZES), {**BASE, **(base or {})}
     has_trees = "n_estimators" in LEARNERS[learner]().get_params()
     seconds = []

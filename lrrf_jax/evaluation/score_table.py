@@ -9,6 +9,7 @@ from lrrf_jax._frames import PANDAS, column_arrays, column_names, library_of, ro
 from lrrf_jax._numbers import as_numbers
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError, require_choice, require_integer
+from lrrf_jax.evaluation.report_table import ReportTable
 
 MISSING = ("raise", "drop")
 _REMEDY = (
@@ -47,6 +48,14 @@ class ScoreTable(NamedTuple):
             f"{argument} must be one of the methods {', '.join(map(repr, self.methods))}; it is "
             f"{method!r}."
         )
+
+    def table(self, title: str = "Scores") -> ReportTable:
+        """Return a line per data set."""
+        rows = [
+            (data, *map(float, of_data))
+            for data, of_data in zip(self.datasets, self.scores, strict=True)
+        ]
+        return ReportTable(title, ("data", *self.methods), rows, decimals=4)
 
     def per_method(self, values: NDArray) -> Any:
         """Return one value per method, or one per pair of methods, named as the table is."""

@@ -17,6 +17,7 @@ import scipy  # which imports its parts when they are used
 
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError
+from lrrf_jax.evaluation.report_table import ReportTable
 from lrrf_jax.evaluation.score_table import ScoreTable, as_score_table, rank_table
 
 DEFAULT_ALPHA = 0.05
@@ -93,7 +94,21 @@ class Friedman:
 
     def critical_f(self, alpha: float = DEFAULT_ALPHA) -> float:
         """Return the value that ``f_statistic`` must exceed at level ``alpha``."""
-        return float(scipy.stats.f.isf(_level(alpha), *self.f_df))
+        return float(scipy.stats.f.isf(checked_level(alpha), *self.f_df))
+
+    def table(self) -> ReportTable:
+        """Return the statistics with their p, a line each."""
+        title = (
+            f"Friedman's test that {len(self.methods)} methods are equally good on "
+            f"{len(self.datasets)} data sets"
+        )
+        corrected = (self.chi2_tie_corrected, self.p_value_tie_corrected)
+        rows = [
+            (f"chi-square ({self.df} df)", self.chi2, self.p_value),
+            ("chi-square, corrected for ties", *corrected),
+            (f"F ({self.f_df[0]} and {self.f_df[1]} df)", self.f_statistic, self.f_p_value),
+        ]
+        return ReportTable(title, ("statistic", "value", "p"), rows, decimals=4)
 
 
 def friedman(table: Any, *, missing: str = "raise", decimals: int | None = None) -> Friedman:
@@ -140,131 +155,6 @@ def friedman_of_ranks(ranks: NDArray, scores: ScoreTable) -> Friedman:
 
 
 @dataclasses.dataclass(frozen=True)
-class AgainstControl:
-    """Methods compared with one of them, as `bonferroni_dunn` and `holm` return it.
-
-    Attributes
-    ----------
-    test : str
-        "bonferroni-dunn" or "holm".
-    methods, datasets : tuple of str
-    control : str
-    alpha : float
-    ranks : float64 (n_methods,)
-        Average ranks.
-    z : float64 (n_methods,)
-        Rank less that of the control, in standard errors; 0 for the control.
-    p_values : float64 (n_methods,)
-        Two-sided, adjusted for the number of comparisons; NaN for the control.
-    significant : bool (n_methods,)
-        Which methods differ from the control.
-    critical_difference : float or None
-        Of average ranks; Holm's test steps down, and has no single one.
-    """
-
-    test: str
-    methods: tuple[str, ...]
-    datasets: tuple[str, ...]
-    control: str
-    alpha: float
-    ranks: Any
-    z: Any
-    p_values: Any
-    significant: Any
-    critical_difference: float | None
-
-
-def bonferroni_dunn(
-    table: Any,
-    *,
-    control: str | int,
-    alpha: float = DEFAULT_ALPHA,
-    missing: str = "raise",
-    decimals: int | None = None,
-) -> AgainstControl:
-    """Compare every method with a control, by one critical difference of average ranks.
-
-    Parameters
-    ----------
-    table, missing, decimals
-        See `average_ranks`.
-    control : str or int
-        The method that the others are compared with, by name; columns of an array by number.
-    alpha : float
-        Probability of one false difference among all comparisons.
-
-    Returns
-    -------
-    AgainstControl
-        ``critical_difference`` is ``q sqrt(k (k + 1) / (6 n))`` with the normal quantile
-        ``q = z(1 - alpha / (2 (k - 1)))``; ``significant`` where ranks differ by more.
-
-    Raises
-    ------
-    InputError
-        For tables as in `average_ranks`, an unknown control, and alpha outside (0, 1).
-
-    Examples
-    --------
-    >>> from lrrf_jax.evaluation import published_table
-    >>> test = bonferroni_dunn(published_table(4), control="LR-RF")
-    >>> round(test.critical_difference, 2)
-    2.97
-    >>> [name for name, differs in zip(test.methods, test.significant) if differs]
-    ['CC', 'LL', 'IB-M', 'IB-PL', 'LRT']
-    """
-    scores = as_score_table(table, missing, decimals)
-    return bonferroni_dunn_of_ranks(rank_table(scores), scores, control, alpha)
-
-
-def bonferroni_dunn_of_ranks(
-    ranks: NDArray, scores: ScoreTable, control: str | int, alpha: float = DEFAULT_ALPHA
-) -> AgainstControl:
-    """Compare given ranks, (n_datasets, n_methods), with those of the control."""
-    n, k = ranks.shape
-    quantile = float(scipy.stats.norm.isf(_level(alpha) / (2 * (k - 1))))
-    z, others = _against(ranks, scores.method_index(control, "control"))
-    p_values = np.minimum(2 * scipy.stats.norm.sf(np.abs(z)) * (k - 1), 1.0)
-    return _against_control(
-        "bonferroni-dunn", scores, ranks, others, z, p_values, alpha, quantile * _error(n, k)
-    )
-
-
-def holm(
-    table: Any,
-    *,
-    control: str | int,
-    alpha: float = DEFAULT_ALPHA,
-    missing: str = "raise",
-    decimals: int | None = None,
-) -> AgainstControl:
-    """Compare every method with a control by Holm's step-down procedure.
-
-    It finds every difference that `bonferroni_dunn` finds, and maybe more, at the same risk.
-    See there for the parameters and errors; ``critical_difference`` is None.
-
-    Examples
-    --------
-    >>> from lrrf_jax.evaluation import published_table
-    >>> test = holm(published_table(4), control="LR-RF")
-    >>> [name for name, differs in zip(test.methods, test.significant) if differs]
-    ['CC', 'LL', 'RPC', 'IB-M', 'IB-PL', 'LRT']
-    """
-    scores = as_score_table(table, missing, decimals)
-    ranks = rank_table(scores)
-    _level(alpha)
-    z, others = _against(ranks, scores.method_index(control, "control"))
-    p_values = np.full(len(z), np.nan)
-    raw = 2 * scipy.stats.norm.sf(np.abs(z[others]))
-    order = np.argsort(raw, kind="stable")
-    stepped = raw[order] * np.arange(len(raw), 0, -1)
-    adjusted = np.empty(len(raw))
-    adjusted[order] = np.minimum(np.maximum.accumulate(stepped), 1.0)
-    p_values[others] = adjusted
-    return _against_control("holm", scores, ranks, others, z, p_values, alpha, None)
-
-
-@dataclasses.dataclass(frozen=True)
 class Nemenyi:
     """All pairs of methods compared, as `nemenyi` returns it.
 
@@ -289,6 +179,20 @@ class Nemenyi:
     critical_difference: float
     p_values: Any
     significant: Any
+
+    def table(self) -> ReportTable:
+        """Return the p of every pair, a line per method."""
+        rows = [
+            (name, float(rank), *(None if i == j else float(p) for j, p in enumerate(of_pairs)))
+            for i, (name, rank, of_pairs) in enumerate(
+                zip(self.methods, self.ranks, np.asarray(self.p_values), strict=True)
+            )
+        ]
+        title = (
+            f"p of Nemenyi's test of all pairs; significant at {self.alpha:g} where average ranks "
+            f"differ by more than {self.critical_difference:.2f}"
+        )
+        return ReportTable(title, ("method", "average rank", *self.methods), rows, decimals=4)
 
 
 def nemenyi(
@@ -328,15 +232,15 @@ def nemenyi(
     scores = as_score_table(table, missing, decimals)
     ranks = rank_table(scores)
     n, k = ranks.shape
-    quantile = float(scipy.stats.studentized_range.isf(_level(alpha), k, np.inf)) / 2**0.5
+    quantile = float(scipy.stats.studentized_range.isf(checked_level(alpha), k, np.inf)) / 2**0.5
     mean = ranks.mean(0)
     apart = np.abs(mean[:, None] - mean)
     p_values = np.ones((k, k))
     first, second = np.triu_indices(k, 1)
-    z = apart[first, second] / _error(n, k)
+    z = apart[first, second] / error_of_ranks(n, k)
     p_values[first, second] = scipy.stats.studentized_range.sf(2**0.5 * z, k, np.inf)
     p_values[second, first] = p_values[first, second]
-    critical = quantile * _error(n, k)
+    critical = quantile * error_of_ranks(n, k)
     return Nemenyi(
         scores.methods,
         scores.datasets,
@@ -348,46 +252,13 @@ def nemenyi(
     )
 
 
-def _level(alpha: float) -> float:
+def checked_level(alpha: float) -> float:
+    """Return ``alpha`` where it is a level that a test can have."""
     if not 0 < alpha < 1:
         raise InputError(f"alpha must be between 0 and 1, such as 0.05; it is {alpha!r}.")
     return float(alpha)
 
 
-def _error(n: int, k: int) -> float:
+def error_of_ranks(n: int, k: int) -> float:
     """Return the standard error of the difference of two average ranks of equal methods."""
     return (k * (k + 1) / (6 * n)) ** 0.5
-
-
-def _against(ranks: NDArray, control: int) -> tuple[NDArray, NDArray]:
-    """Return z of every method against the control, and which methods are others."""
-    mean = ranks.mean(0)
-    z = (mean - mean[control]) / _error(*ranks.shape)
-    others = np.ones(len(mean), bool)
-    others[control] = False
-    return z, others
-
-
-def _against_control(
-    test: str,
-    scores: ScoreTable,
-    ranks: NDArray,
-    others: NDArray,
-    z: NDArray,
-    p_values: NDArray,
-    alpha: float,
-    critical_difference: float | None,
-) -> AgainstControl:
-    p_values = np.where(others, p_values, np.nan)
-    return AgainstControl(
-        test,
-        scores.methods,
-        scores.datasets,
-        scores.methods[int(np.argmin(others))],
-        float(alpha),
-        scores.per_method(ranks.mean(0)),
-        scores.per_method(z),
-        scores.per_method(p_values),
-        scores.per_method(others & (p_values < alpha)),
-        critical_difference,
-    )

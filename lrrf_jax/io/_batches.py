@@ -1,17 +1,17 @@
 """Streams of pieces -> batches of checked float32 features."""
 
+import functools
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lrrf_jax._csv import csv_line
+from lrrf_jax._dialect import dialect_of
 from lrrf_jax._tabular import (
-    DELIMITERS,
-    MISSING,
+    TEXT_SUFFIXES,
     Rows,
-    as_missing,
     finite_features,
     match_columns,
     no_rows,
@@ -22,6 +22,7 @@ from lrrf_jax._tabular import (
 )
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError
+from lrrf_jax.io._cells import Cells, level_codes
 from lrrf_jax.io._sources import array_names, array_shape, arrays, tables
 
 Batch = tuple[NDArray, pa.Table | None]
@@ -64,36 +65,34 @@ def chosen_features(
     return list(feature_names)
 
 
-def missing_of(ranker: Any, given: str | Sequence[str] | None) -> tuple[str, ...]:
-    """Return what cells say "missing": what is given, or what the model was trained with."""
-    if given is None:
-        given = getattr(ranker, "missing_values_", MISSING)
-    return as_missing(given)
-
-
 def table_batches(
     path: str,
     features: list[str],
     kept: list[str],
     batch_rows: int,
-    first: int = 0,
-    stop: int | None = None,
-    missing: Sequence[str] = MISSING,
+    first: int,
+    stop: int | None,
+    cells: Cells,
 ) -> Iterator[Batch]:
     """Yield batches of the rows ``first..stop-1`` of a file with named columns."""
-    delimiter = DELIMITERS.get(suffix_of(path))
-    rows = Rows(path, (lambda row: csv_line(path, delimiter, row)) if delimiter else None)
+    line_of = None
+    if suffix_of(path) in TEXT_SUFFIXES:
+        line_of = functools.partial(csv_line, path, dialect_of(path, cells.dialect))
+    rows = Rows(path, line_of, decimal=cells.dialect.decimal)
     done = first
-    pieces = tables(path, features, kept, batch_rows, first, stop, missing)
-    for table in _regrouped(pieces, batch_rows):
-        X = feature_matrix(table, features, rows._replace(first=done), missing)
+    categories = cells.categories(features)
+    numeric = [name for name in features if name not in set(categories)]
+    verbatim = [*kept, *categories]
+    pieces = tables(path, numeric, verbatim, batch_rows, first, stop, cells.missing, cells.dialect)
+    for table in _regrouped(pieces, batch_rows, rows.decimal):
+        X = feature_matrix(table, features, rows._replace(first=done), cells)
         done += len(X)
         yield X, table.select(kept) if kept else None
     if done == 0:
         raise no_rows(path)
 
 
-def _regrouped(pieces: Iterable[pa.Table], batch_rows: int) -> Iterator[pa.Table]:
+def _regrouped(pieces: Iterable[pa.Table], batch_rows: int, decimal: str) -> Iterator[pa.Table]:
     """Cut and join tables so that all but the last have ``batch_rows`` rows; nothing is copied."""
     waiting: list[pa.Table] = []
     room = batch_rows
@@ -105,31 +104,38 @@ def _regrouped(pieces: Iterable[pa.Table], batch_rows: int) -> Iterator[pa.Table
             start += part.num_rows
             room -= part.num_rows
             if room == 0:
-                yield _joined(waiting)
+                yield _joined(waiting, decimal)
                 waiting, room = [], batch_rows
     if waiting:
-        yield _joined(waiting)
+        yield _joined(waiting, decimal)
 
 
-def _joined(parts: list[pa.Table]) -> pa.Table:
+def _joined(parts: list[pa.Table], decimal: str) -> pa.Table:
     # A text file read as numbers at first may go on as text.
-    alike = all(part.schema.equals(parts[0].schema) for part in parts)
-    return (
-        pa.concat_tables(parts) if alike else pa.concat_tables([_as_text(part) for part in parts])
-    )
+    if not all(part.schema.equals(parts[0].schema) for part in parts):
+        parts = [_as_text(part, decimal) for part in parts]
+    return pa.concat_tables(parts)
 
 
-def _as_text(table: pa.Table) -> pa.Table:
-    return table.cast(pa.schema([(name, pa.string()) for name in table.column_names]))
+def _as_text(table: pa.Table, decimal: str) -> pa.Table:
+    columns = []
+    for column in table.columns:
+        text = column.cast(pa.string())
+        if decimal != "." and pa.types.is_floating(column.type):
+            text = pc.replace_substring(text, ".", decimal)
+        columns.append(text)
+    return pa.table(columns, names=table.column_names)
 
 
-def feature_matrix(
-    table: pa.Table, names: Sequence[str], rows: Rows, missing: Sequence[str]
-) -> NDArray:
-    """Convert columns to float32 (n_rows, n_features), C-contiguous."""
+def feature_matrix(table: pa.Table, names: Sequence[str], rows: Rows, cells: Cells) -> NDArray:
+    """Convert columns to float32 (n_rows, n_features), C-contiguous; categories to codes."""
     columns = np.empty((len(names), table.num_rows), np.float32)
     for j, name in enumerate(names):
-        columns[j] = finite_features(numbers(table[name], name, rows, missing), name, rows)
+        if j in cells.levels:
+            columns[j] = level_codes(table[name], name, cells.levels[j], rows, cells)
+        else:
+            values = numbers(table[name], name, rows, cells.missing)
+            columns[j] = finite_features(values, name, rows)
     X = np.empty(columns.shape[::-1], np.float32)
     for start in range(0, len(X), _TILE_ROWS):  # tiles that fit the cache: a fast transpose
         X[start : start + _TILE_ROWS] = columns[:, start : start + _TILE_ROWS].T
@@ -143,9 +149,9 @@ def array_batches(
     features: str | Sequence[str] | None,
     keep: str | Sequence[str],
     batch_rows: int,
-    first: int = 0,
-    stop: int | None = None,
-    missing: Sequence[str] = MISSING,
+    first: int,
+    stop: int | None,
+    cells: Cells,
 ) -> Iterator[Batch]:
     """Check an npy or npz file against the model, then yield its batches."""
     if keep:
@@ -155,6 +161,13 @@ def array_batches(
         )
     n_rows, width = array_shape(path)
     names = array_names(path)
+    if cells.levels:
+        j = min(cells.levels)
+        column = repr(feature_names[j]) if feature_names is not None else str(j)
+        raise InputError(
+            f"{path}: {suffix_of(path)} files hold numbers, and the model takes categories in "
+            f"column {column} ({len(cells.levels)} of {n_features} features). Use .parquet or .csv."
+        )
     order: list[int] | None = None
     if names is not None and len(names) != width:
         raise InputError(
@@ -176,7 +189,7 @@ def array_batches(
     if n_rows == 0:
         raise no_rows(path)
     return _checked_arrays(
-        path, order, names, arrays(path, batch_rows, first, stop), first, missing
+        path, order, names, arrays(path, batch_rows, first, stop), first, cells.missing
     )
 
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
+from lrrf_jax._dialect import UNTOLD, Dialect
 from lrrf_jax._tabular import as_type, match_columns, plain
 from lrrf_jax._validation import InputError
 from lrrf_jax.io._sources import TABLE_SUFFIXES, table_columns, table_schema
@@ -25,14 +26,16 @@ _PLAIN = (
 )
 
 
-def require_storable(sources: Sequence[Source], keep: str | Sequence[str], format: str) -> None:
+def require_storable(
+    sources: Sequence[Source], keep: str | Sequence[str], format: str, told: Dialect = UNTOLD
+) -> None:
     """Raise InputError for a kept column of an input that the format of the output cannot hold.
 
     Costs the schema of every input. What else is wrong with an input is told when it is read.
     """
     for source in sources if keep else ():
         if source.error is None and source.memory is None:
-            for name, type_ in _kept_fields(source.name, keep):
+            for name, type_ in _kept_fields(source.name, keep, told):
                 reason = _refusal(type_, format)
                 if reason:
                     raise InputError(
@@ -41,11 +44,13 @@ def require_storable(sources: Sequence[Source], keep: str | Sequence[str], forma
                     )
 
 
-def _kept_fields(path: str, keep: str | Sequence[str]) -> list[tuple[str, pa.DataType]]:
+def _kept_fields(
+    path: str, keep: str | Sequence[str], told: Dialect
+) -> list[tuple[str, pa.DataType]]:
     try:
         if not path.lower().endswith(TABLE_SUFFIXES):
             return []
-        kept = match_columns(path, table_columns(path), keep, "keep")
+        kept = match_columns(path, table_columns(path, told), keep, "keep")
         schema = table_schema(path)
         return [(name, pa.string() if schema is None else schema.field(name).type) for name in kept]
     except InputError:

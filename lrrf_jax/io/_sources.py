@@ -11,10 +11,11 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from lrrf_jax._csv import csv_header, text_batches
+from lrrf_jax._dialect import UNTOLD, Dialect, dialect_of
 from lrrf_jax._tabular import (
     ARROW_SUFFIXES,
-    DELIMITERS,
     MISSING,
+    TEXT_SUFFIXES,
     open_npz,
     reading,
     suffix_of,
@@ -23,18 +24,18 @@ from lrrf_jax._tabular import (
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError
 
-TABLE_SUFFIXES = (*DELIMITERS, ".parquet", *ARROW_SUFFIXES)
+TABLE_SUFFIXES = (*TEXT_SUFFIXES, ".parquet", *ARROW_SUFFIXES)
 ARRAY_SUFFIXES = (".npy", ".npz")
 # A column chunk is read through a buffer of this size, not as a whole: memory does not grow with
 # the row groups, and reading is no slower.
 PARQUET_BUFFER = 1 << 18
 
 
-def table_columns(path: str) -> list[str]:
+def table_columns(path: str, told: Dialect = UNTOLD) -> list[str]:
     """Return the column names of a table file; cost: its header or metadata."""
     suffix = suffix_of(path)
-    if suffix in DELIMITERS:
-        return csv_header(path, DELIMITERS[suffix])
+    if suffix in TEXT_SUFFIXES:
+        return csv_header(path, dialect_of(path, told))
     with reading(path):
         if suffix == ".parquet":
             return unique_names(path, pa.parquet.read_schema(path).names)
@@ -45,7 +46,7 @@ def table_columns(path: str) -> list[str]:
 def table_schema(path: str) -> pa.Schema | None:
     """Return the columns and types of a table file; None for text, which has no types."""
     suffix = suffix_of(path)
-    if suffix in DELIMITERS:
+    if suffix in TEXT_SUFFIXES:
         return None
     with reading(path):
         if suffix == ".parquet":
@@ -62,6 +63,7 @@ def tables(
     first: int = 0,
     stop: int | None = None,
     missing: Sequence[str] = MISSING,
+    told: Dialect = UNTOLD,
 ) -> Iterator[pa.Table]:
     """Yield the columns ``numeric`` and ``verbatim`` in pieces of about ``size`` rows.
 
@@ -73,9 +75,10 @@ def tables(
     suffix = suffix_of(path)
     names = list(dict.fromkeys([*numeric, *verbatim]))
     if not names:  # the rows count, whatever they hold
-        names = verbatim = table_columns(path)[:1]
-    if suffix in DELIMITERS:
-        batches = text_batches(path, DELIMITERS[suffix], numeric, verbatim, list(missing))
+        names = verbatim = table_columns(path, told)[:1]
+    if suffix in TEXT_SUFFIXES:
+        dialect = dialect_of(path, told)
+        batches = text_batches(path, dialect, numeric, verbatim, list(missing))
         yield from _window((pa.Table.from_batches([batch]) for batch in batches), first, stop)
         return
     with reading(path):

@@ -9,8 +9,9 @@ import pyarrow as pa
 from lrrf_jax._tabular import Rows, match_columns, unique_names
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError
-from lrrf_jax.io._batches import chosen_features, feature_matrix, missing_of
-from lrrf_jax.io.table_writer import output_names
+from lrrf_jax.io._batches import chosen_features, feature_matrix
+from lrrf_jax.io._cells import cells_of
+from lrrf_jax.io.answers import Answer, as_answer
 
 ArrowRows = TypeVar("ArrowRows", pa.RecordBatch, pa.Table)
 _SOURCE = "batch"  # what messages call the rows: they come from no file that could be named
@@ -24,6 +25,10 @@ def predict_arrow(
     features: str | Sequence[str] | None = None,
     pad_to: int | None = None,
     missing_values: str | Sequence[str] | None = None,
+    decimal: str | None = None,
+    unseen: str | None = None,
+    answer: str = "positions",
+    top: int | None = None,
 ) -> ArrowRows:
     """Rank all labels for each row of an Arrow batch.
 
@@ -35,10 +40,10 @@ def predict_arrow(
     ranker : fitted LabelRanker
         What :func:`lrrf_jax.load` or ``fit`` returns.
     batch : pyarrow.RecordBatch or pyarrow.Table
-        Columns of numbers, bools, decimals, or text that reads as numbers; null and NaN are
-        missing values. The features are found by the names that the model was trained with, in
-        any order, among other columns. Where it has no names, all columns but those that are
-        kept are the features, in order. No rows are fine.
+        Columns of numbers, bools, decimals, or text that reads as numbers, and categories where
+        the model has such; null and NaN are missing values. The features are found by the names
+        that the model was trained with, in any order, among other columns. Where it has no names,
+        all columns but those that are kept are the features, in order. No rows are fine.
     keep : str or sequence of str
         Columns to hand through unchanged, as names or shell globs.
     features : str or sequence of str, optional
@@ -49,18 +54,28 @@ def predict_arrow(
     missing_values : str or sequence of str, optional
         What text holds where a value is missing; see `lrrf_jax.datasets.read`. By default what
         the model was trained with.
+    decimal : {".", ","}, optional
+        The sign in numbers that are written as text.
+    unseen : {"error", "missing"}, optional
+        What a level of a category is that training did not know; by default as the model says.
+    answer : {"positions", "scores", "order"}
+        What is answered, as in :meth:`LabelRanker.predict_file`.
+    top : int, optional
+        Answer with the order, cut to so many places.
 
     Returns
     -------
     pyarrow.RecordBatch or pyarrow.Table, as ``batch`` is
-        The kept columns, then a column per label with its position, int32, 1 = best. Its schema
-        is that of :func:`ranking_schema`, whatever the rows.
+        The kept columns, then the answer: a column per label with its position, int32, 1 = best,
+        or its score, float32; or a column per place with the name of a label. Its schema is that
+        of :func:`ranking_schema`, whatever the rows.
 
     Raises
     ------
     InputError
-        Where a column is not there, is there twice, or holds text or an infinity, or a kept
-        column is called like a label.
+        Where a column is not there, is there twice, or holds text or an infinity in place of
+        numbers, or a level that training did not know, or a kept column is called like one of the
+        answer.
 
     Notes
     -----
@@ -82,12 +97,13 @@ def predict_arrow(
             f"batch must be a pyarrow RecordBatch or Table; it is a {type(batch).__name__}. "
             "Convert a pandas DataFrame with pyarrow.RecordBatch.from_pandas."
         )
-    schema, kept, chosen = _columns(ranker, batch.schema, keep, features)
-    missing = missing_of(ranker, missing_values)
+    wanted = as_answer(ranker.labels_, answer, top)
+    schema, kept, chosen = _columns(ranker, batch.schema, keep, features, wanted)
+    cells = cells_of(ranker, missing_values, decimal=decimal, unseen=unseen)
     table = batch if isinstance(batch, pa.Table) else pa.Table.from_batches([batch])
-    ranks = _ranks(ranker, feature_matrix(table, chosen, Rows(_SOURCE), missing), pad_to)
-    columns: list[Any] = [batch.column(name) for name in kept]
-    columns += [pa.array(np.ascontiguousarray(column)) for column in ranks.T]
+    rows = Rows(_SOURCE, decimal=cells.dialect.decimal)
+    X = feature_matrix(table, chosen, rows, cells)
+    columns = [batch.column(name) for name in kept] + _answered(ranker, X, wanted, pad_to)
     return type(batch).from_arrays(columns, schema=schema)
 
 
@@ -97,6 +113,8 @@ def ranking_schema(
     *,
     keep: str | Sequence[str] = (),
     features: str | Sequence[str] | None = None,
+    answer: str = "positions",
+    top: int | None = None,
 ) -> pa.Schema:
     """Return the schema of what :func:`predict_arrow` makes of batches of a schema.
 
@@ -107,7 +125,7 @@ def ranking_schema(
     InputError
         Where a column is not there or is there twice, or a kept column is called like a label.
     """
-    return _columns(ranker, schema, keep, features)[0]
+    return _columns(ranker, schema, keep, features, as_answer(ranker.labels_, answer, top))[0]
 
 
 def _columns(
@@ -115,6 +133,7 @@ def _columns(
     schema: pa.Schema,
     keep: str | Sequence[str],
     features: str | Sequence[str] | None,
+    answer: Answer,
 ) -> tuple[pa.Schema, list[str], list[str]]:
     """Return the schema of the output, and the columns that are kept and that are features."""
     names = unique_names(_SOURCE, schema.names)
@@ -131,16 +150,16 @@ def _columns(
     else:
         trained = None if known is None else [str(name) for name in known]
         chosen = chosen_features(_SOURCE, names, trained, ranker.n_features_in_, features)
-    output = output_names(ranker.labels_, kept)
+    output = answer.beside(kept)
     fields = [schema.field(name) for name in kept]
-    fields += [pa.field(name, pa.int32()) for name in output[len(kept) :]]
+    fields += [pa.field(name, answer.type) for name in output[len(kept) :]]
     return pa.schema(fields), kept, chosen
 
 
-def _ranks(ranker: Any, X: NDArray, pad_to: int | None) -> NDArray:
+def _answered(ranker: Any, X: NDArray, answer: Answer, pad_to: int | None) -> list[pa.Array]:
     n_rows = len(X)
     if n_rows == 0:
-        return np.empty((0, len(ranker.labels_)), np.int32)
+        return answer.none()
     if pad_to is not None and n_rows < pad_to:
         X = np.concatenate([X, np.zeros((pad_to - n_rows, X.shape[1]), X.dtype)])
-    return ranker.predict(X)[:n_rows]
+    return [column.slice(0, n_rows) for column in answer.columns(ranker, X)]

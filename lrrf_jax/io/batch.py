@@ -5,6 +5,7 @@ them waits one batch each, so that memory is that of a few batches, whatever the
 """
 
 import contextlib
+import dataclasses
 import functools
 import hashlib
 import json
@@ -18,10 +19,11 @@ import numpy as np
 from lrrf_jax._tabular import as_patterns
 from lrrf_jax._validation import InputError, OutputError
 from lrrf_jax.io import memory
-from lrrf_jax.io._batches import missing_of
+from lrrf_jax.io._cells import cells_of
 from lrrf_jax.io._kept_types import require_storable
 from lrrf_jax.io._pipeline import read_ahead, write_behind
 from lrrf_jax.io._sinks import SINKS
+from lrrf_jax.io.answers import as_answer
 from lrrf_jax.io.inputs import Source, list_inputs, look_at
 from lrrf_jax.io.manifest import PartRecord
 from lrrf_jax.io.output_directory import OutputDirectory
@@ -30,7 +32,7 @@ from lrrf_jax.io.part_reader import Fault, Job, RankedRows, Rows, read_parts
 from lrrf_jax.io.part_writer import FailedPart, PartWriter
 from lrrf_jax.io.piped import only_pipe, predict_pipe, require_one_file
 from lrrf_jax.io.shards import WHOLE, as_shard
-from lrrf_jax.io.table_writer import ranking_table
+from lrrf_jax.io.table_writer import answer_table
 
 PART_ROWS = 1 << 21
 
@@ -77,6 +79,12 @@ def predict_files(
     shard: str | tuple[int, int] | None = None,
     overwrite: bool = False,
     missing_values: str | Sequence[str] | None = None,
+    delimiter: str | None = None,
+    decimal: str | None = None,
+    encoding: str | None = None,
+    unseen: str | None = None,
+    answer: str = "positions",
+    top: int | None = None,
     input_format: str | None = None,
     progress: bool | None = False,
     on_failure: Callable[[FailedPart], None] | None = None,
@@ -96,6 +104,12 @@ def predict_files(
             memory_budget=memory_budget,
             overwrite=overwrite,
             missing_values=missing_values,
+            delimiter=delimiter,
+            decimal=decimal,
+            encoding=encoding,
+            unseen=unseen,
+            answer=answer,
+            top=top,
             progress=progress,
         )
         return predict_pipe(again, pipe, input_format, on_failure)
@@ -118,7 +132,15 @@ def predict_files(
         part_rows=part_rows if in_directory else None,
         shard=chosen,
         budget=memory.Budget(memory_budget, held),
-        missing=missing_of(ranker, missing_values),
+        cells=cells_of(
+            ranker,
+            missing_values,
+            delimiter=delimiter,
+            decimal=decimal,
+            encoding=encoding,
+            unseen=unseen,
+        ),
+        answer=as_answer(ranker.labels_, answer, top),
     )
     if chosen != WHOLE and overwrite:
         raise OutputTaken(
@@ -134,7 +156,8 @@ def predict_files(
         _require_directory(path, len(items))
     sources = [look_at(number, item, job.part_rows) for number, item in enumerate(items)]
     suffix = "parquet" if in_directory else os.path.splitext(path)[1].lower().lstrip(".")
-    require_storable(sources, keep, format or suffix)
+    job.answer.require_storable(path, format or suffix)
+    require_storable(sources, keep, format or suffix, job.cells.dialect)
     if not in_directory:
         file = OutputFile(path, format)
         with file.opened(sources, overwrite):
@@ -174,7 +197,11 @@ def _plan(job: Job, sources: Sequence[Source], format: str | None) -> dict[str, 
             **{name: v if v is None else as_patterns(v) for name, v in columns.items()},
             "format": format or "parquet",
             "part_rows": job.part_rows,
-            "missing_values": list(job.missing),
+            "missing_values": list(job.cells.missing),
+            **job.cells.dialect._asdict(),
+            "unseen": job.cells.unseen,
+            "answer": job.answer.kind,
+            "places": job.answer.places,
         },
         "inputs": [source.key for source in sources],
     }
@@ -193,6 +220,9 @@ def model_checksum(ranker: Any) -> str:
         None if names is None else [str(name) for name in names],
         repr(getattr(ranker, "config_", None)),
     ]
+    categories = getattr(ranker, "_categories", {})
+    if categories:
+        about.append([[j, *dataclasses.astuple(categories[j])] for j in sorted(categories)])
     digest.update(json.dumps(about).encode())
     for name, array in sorted(flatten(ranker.params_).items()):
         digest.update(json.dumps([name, array.dtype.str, array.shape]).encode())
@@ -238,8 +268,8 @@ def _run(
 
 def _predicted(job: Job, rows: Rows) -> RankedRows | Fault:
     try:
-        ranks = job.ranker.predict(rows.X)
-        return RankedRows(rows.part, ranking_table(ranks, job.ranker.labels_, rows.kept))
+        columns = job.answer.columns(job.ranker, rows.X)
+        return RankedRows(rows.part, answer_table(columns, job.answer, rows.kept))
     except Exception as error:
         return Fault(rows.part.source, rows.part.number, error)
 

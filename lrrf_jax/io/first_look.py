@@ -19,6 +19,9 @@ def require_file_for_file(
     features: str | Sequence[str] | None,
     keep: str | Sequence[str],
     overwrite: bool,
+    delimiter: str | None = None,
+    decimal: str | None = None,
+    encoding: str | None = None,
 ) -> None:
     """Raise what `predict_files` would raise for one table and one file; cost: its header.
 
@@ -29,7 +32,16 @@ def require_file_for_file(
     if source.error is not None:
         raise NothingDone([FailedPart(path, None, str(source.error))])
     try:
-        open_batches(path, feature_names, n_features=n_features, features=features, keep=keep)
+        open_batches(
+            path,
+            feature_names,
+            n_features=n_features,
+            features=features,
+            keep=keep,
+            delimiter=delimiter,
+            decimal=decimal,
+            encoding=encoding,
+        )
     except InputError as error:
         part = 0 if source.ranges is None else None  # as a stream fails, in its first part
         raise NothingDone([FailedPart(path, part, str(error))]) from error

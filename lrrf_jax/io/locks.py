@@ -1,4 +1,4 @@
-"""Locks, so that two runs do not write to one place. The system frees those of a killed run."""
+"""Locks, so that two runs do not write to one place."""
 
 import contextlib
 import os
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import filelock
 
+from lrrf_jax import _locks
 from lrrf_jax._validation import InputError, is_no_room, unwritable
 from lrrf_jax.io.shards import Shard
 
@@ -15,18 +16,8 @@ _PLAN_SECONDS = 60
 @contextlib.contextmanager
 def locked(path: str, what: str) -> Iterator[None]:
     """Hold a lock file; InputError where another run holds it."""
-    _require_writable(path)
-    lock = filelock.FileLock(path, timeout=0)
-    try:
-        lock.acquire()
-    except filelock.Timeout:
-        raise _in_use(what, path) from None
-    except (OSError, NotImplementedError) as error:
-        raise _no_lock(path, error) from error
-    try:
+    with _held(path, what, 0):
         yield
-    finally:
-        lock.release()
 
 
 @contextlib.contextmanager
@@ -46,21 +37,23 @@ def shard_locked(folder: str, shard: Shard, what: str) -> Iterator[None]:
 @contextlib.contextmanager
 def plan_locked(folder: str, what: str) -> Iterator[None]:
     """Hold the lock for reading and writing the plan, which shards that start together share."""
-    path = os.path.join(folder, "plan.lock")
-    _require_writable(path)
-    try:
-        with filelock.FileLock(path, timeout=_PLAN_SECONDS):
-            yield
-    except filelock.Timeout:
-        raise _in_use(what, path) from None
-    except (OSError, NotImplementedError) as error:
-        raise _no_lock(path, error) from error
+    with _held(os.path.join(folder, "plan.lock"), what, _PLAN_SECONDS):
+        yield
 
 
-def _require_writable(path: str) -> None:
+@contextlib.contextmanager
+def _held(path: str, what: str, seconds: float) -> Iterator[None]:
     folder = os.path.dirname(path) or "."
     if not os.access(folder, os.W_OK):
         raise unwritable(folder, "the directory is read-only")
+    with contextlib.ExitStack() as stack:  # so that an error of what is done in it passes as it is
+        try:
+            stack.enter_context(_locks.held(path, seconds))
+        except filelock.Timeout:
+            raise _in_use(what, path) from None
+        except (OSError, NotImplementedError) as error:
+            raise _no_lock(path, error) from error
+        yield
 
 
 def _in_use(what: str, path: str) -> InputError:

@@ -1,12 +1,14 @@
 """How many rows a batch may have, so that the process stays within a budget."""
 
 import os
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet
 
 from lrrf_jax._csv import block_size
+from lrrf_jax._dialect import UNTOLD, Dialect
 from lrrf_jax._tabular import ARROW_SUFFIXES, suffix_of
 from lrrf_jax._validation import InputError
 from lrrf_jax.io._sources import (
@@ -42,16 +44,27 @@ class Width(NamedTuple):
     fixed: int  # apart from the batches: buffers, pages, blocks
 
 
-def table_width(path: str, features: list[str], kept: list[str], exact: bool = False) -> Width:
+def table_width(
+    path: str,
+    features: list[str],
+    kept: list[str],
+    exact: bool = False,
+    categories: Sequence[str] = (),
+    told: Dialect = UNTOLD,
+) -> Width:
     """Return the width of some columns of a file; kept text is measured on the first rows.
 
-    ``exact`` lets the longest line of compressed text be looked for, which takes a pass over it.
+    ``categories``, of the features, are read as text. ``exact`` lets the longest line of
+    compressed text be looked for, which takes a pass over it.
     """
     schema = table_schema(path)
-    kept_row = _measured(path, kept) if _has_varying_width(schema, kept) else None
+    kept_row = _measured(path, kept, told) if _has_varying_width(schema, kept) else None
     suffix = suffix_of(path)
     if schema is None:
-        read = 8 * len(features) + (kept_row or _TEXT * len(kept))
+        text = [name for name in categories if name not in kept]
+        text_row = (_measured(path, text, told) if text else 0) or _TEXT * len(text)
+        numeric = len(features) - len(categories)
+        read = 8 * numeric + text_row + (kept_row or _TEXT * len(kept))
         # The parser holds several blocks, as bytes and converted.
         return Width(
             read, kept_row or _TEXT * len(kept), 12 * block_size(path, scan_compressed=exact)
@@ -90,10 +103,10 @@ def _has_varying_width(schema: pa.Schema | None, kept: list[str]) -> bool:
     return any(_bits(type_) is None or pa.types.is_dictionary(type_) for type_ in types)
 
 
-def _measured(path: str, kept: list[str]) -> int | None:
+def _measured(path: str, kept: list[str], told: Dialect) -> int | None:
     """Return the bytes of a row of the kept columns; None where they cannot be read."""
     try:
-        first = next(tables(path, [], kept, FEWEST_ROWS, 0, FEWEST_ROWS))
+        first = next(tables(path, [], kept, FEWEST_ROWS, 0, FEWEST_ROWS, told=told))
     except (InputError, StopIteration):
         return None  # whoever reads the rows will tell
     return -(-_bytes_of(first) // first.num_rows)
@@ -106,8 +119,17 @@ def _bytes_of(table: pa.Table) -> int:
         return table.get_total_buffer_size()
 
 
-def plan_batch_rows(path: str, width: Width, n_features: int, n_labels: int, budget: Budget) -> int:
+def plan_batch_rows(
+    path: str,
+    width: Width,
+    n_features: int,
+    n_labels: int,
+    budget: Budget,
+    answer: int | None = None,
+) -> int:
     """Return how many rows a batch has, while one is read, one computed and one written.
+
+    ``answer`` is the bytes of a row of what is written besides kept columns; by default positions.
 
     Raises
     ------
@@ -115,13 +137,14 @@ def plan_batch_rows(path: str, width: Width, n_features: int, n_labels: int, bud
         Where the budget is too small for batches of 2,048 rows.
     """
     features, ranks = 4 * n_features, 4 * n_labels
+    answer = ranks if answer is None else answer
     row = (
         2 * width.read
         + 2 * features  # being read: decoded, joined, by column, by row
         + (features + width.kept)  # waiting to be computed
-        + (features + width.kept + 3 * ranks)  # being computed
-        + (ranks + width.kept)  # waiting to be written
-        + (2 * ranks + 2 * width.kept)  # being written, and encoded
+        + (features + width.kept + 2 * ranks + answer)  # being computed
+        + (answer + width.kept)  # waiting to be written
+        + (2 * answer + 2 * width.kept)  # being written, and encoded
     )
     room = _MOST_BYTES
     if budget.total is not None:

@@ -111,11 +111,8 @@ class OutputDirectory:
                 f"{self.path} holds a run already. Go on with it with --resume, start again with "
                 "--overwrite, or choose another directory."
             )
-        changed = [
-            name
-            for name in self._plan["settings"]
-            if plan["settings"].get(name) != self._plan["settings"][name]
-        ]
+        was = self._plan["settings"] | plan["settings"]  # older versions wrote fewer of them
+        changed = [name for name in was if was[name] != self._plan["settings"].get(name)]
         changed += [name for name in ("model_sha256", "inputs") if plan[name] != self._plan[name]]
         if changed:
             raise InputError(

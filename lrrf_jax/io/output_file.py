@@ -78,14 +78,10 @@ class OutputFile:
         folder, name = os.path.split(self.path)
         lock = os.path.join(folder, f".{name}.lock")
         with locked(lock, self.path):
-            try:
-                for left in os.listdir(folder or "."):  # by a run that was killed
-                    if re.fullmatch(rf"\.{re.escape(name)}\.[0-9a-f]{{12}}\.tmp", left):
-                        os.remove(os.path.join(folder, left))
-                yield
-            finally:
-                with contextlib.suppress(OSError):  # Windows removes no open file
-                    os.remove(lock)
+            for left in os.listdir(folder or "."):  # by a run that was killed
+                if re.fullmatch(rf"\.{re.escape(name)}\.[0-9a-f]{{12}}\.tmp", left):
+                    os.remove(os.path.join(folder, left))
+            yield
 
     def writer(self, part: Part) -> TableWriter:
         """Open the file of a part, under a temporary name."""

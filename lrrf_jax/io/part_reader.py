@@ -6,17 +6,19 @@ from typing import Any, NamedTuple, TypeAlias
 
 import pyarrow as pa
 
-from lrrf_jax._tabular import MISSING, match_columns, suffix_of
+from lrrf_jax._tabular import match_columns, suffix_of
 from lrrf_jax._typing import NDArray
-from lrrf_jax._validation import InputError
+from lrrf_jax._validation import InputError, existing_file
 from lrrf_jax.io import memory
 from lrrf_jax.io._batches import chosen_features
+from lrrf_jax.io._cells import Cells
 from lrrf_jax.io._sources import ARRAY_SUFFIXES, table_columns
+from lrrf_jax.io.answers import Answer
 from lrrf_jax.io.inputs import Source, fingerprint_of
 from lrrf_jax.io.manifest import PartRecord, is_complete
 from lrrf_jax.io.output_file import Part, takes
 from lrrf_jax.io.shards import Shard
-from lrrf_jax.io.tables import open_batches
+from lrrf_jax.io.tables import batches_of
 
 
 class Rows(NamedTuple):
@@ -62,7 +64,8 @@ class Job(NamedTuple):
     part_rows: int | None
     shard: Shard
     budget: memory.Budget
-    missing: tuple[str, ...] = MISSING  # what says in a cell that a value is missing
+    cells: Cells
+    answer: Answer
 
 
 def read_parts(
@@ -156,16 +159,16 @@ def _batches(
         rows = source.memory.features[first:stop]
         starts = range(0, len(rows), batch_rows)
         return ((rows[start : start + batch_rows], None) for start in starts)
-    return open_batches(
-        source.name,
+    return batches_of(
+        existing_file(source.name),
         job.feature_names,
-        n_features=job.ranker.n_features_in_,
-        features=job.features,
-        keep=job.keep,
-        batch_rows=batch_rows,
-        first=first,
-        stop=stop,
-        missing_values=job.missing,
+        job.ranker.n_features_in_,
+        job.features,
+        job.keep,
+        batch_rows,
+        first,
+        stop,
+        job.cells,
     )
 
 
@@ -177,11 +180,15 @@ def _batch_rows(job: Job, source: Source) -> int:
     if suffix_of(path) in ARRAY_SUFFIXES:
         width = memory.array_width(path)
     else:
-        names = table_columns(path)
+        names = table_columns(path, job.cells.dialect)
         chosen = chosen_features(path, names, job.feature_names, n_features, job.features)
         kept = match_columns(path, names, job.keep, "keep")
-        width = memory.table_width(path, chosen, kept, job.budget.total is not None)
-    return memory.plan_batch_rows(path, width, n_features, n_labels, job.budget)
+        categories = job.cells.categories(chosen)
+        exact = job.budget.total is not None
+        width = memory.table_width(path, chosen, kept, exact, categories, job.cells.dialect)
+    return memory.plan_batch_rows(
+        path, width, n_features, n_labels, job.budget, job.answer.row_bytes
+    )
 
 
 def _require_unchanged(source: Source) -> None:

@@ -14,6 +14,7 @@ from lrrf_jax._files import take_mode
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError, OutputError, require_output_place, unwritable
 from lrrf_jax.io._sinks import SINKS, Sink
+from lrrf_jax.io.answers import Answer, as_answer
 
 
 def ranking_table(positions: NDArray, labels: Sequence[str], kept: pa.Table | None) -> pa.Table:
@@ -35,22 +36,14 @@ def ranking_table(positions: NDArray, labels: Sequence[str], kept: pa.Table | No
     >>> ranking_table(np.array([[2, 1]], np.int32), ["a", "b"], None).to_pydict()
     {'a': [2], 'b': [1]}
     """
-    names = output_names(labels, kept.column_names if kept is not None else [])
-    columns = [*(kept.columns if kept is not None else [])]
-    columns += [pa.array(np.ascontiguousarray(column)) for column in positions.T]
-    return pa.table(columns, names=names)
+    columns = [pa.array(np.ascontiguousarray(column)) for column in positions.T]
+    return answer_table(columns, as_answer(labels), kept)
 
 
-def output_names(labels: Sequence[str], kept: Sequence[str]) -> list[str]:
-    """Return the kept columns, then the labels; InputError where a name would be there twice."""
-    names = [str(label) for label in labels]
-    both = [name for name in kept if name in names]
-    if both:
-        raise InputError(
-            f"the kept column {both[0]!r} is called like a label, which names a column of the "
-            "output too. Rename it, or do not keep it."
-        )
-    return [*kept, *names]
+def answer_table(columns: list[pa.Array], answer: Answer, kept: pa.Table | None) -> pa.Table:
+    """Put the kept columns and those of an answer side by side."""
+    names = answer.beside(kept.column_names if kept is not None else [])
+    return pa.table([*(kept.columns if kept is not None else []), *columns], names=names)
 
 
 class TableWriter:

@@ -3,9 +3,11 @@
 import os
 from collections.abc import Iterator, Sequence
 
+from lrrf_jax._dialect import as_dialect
 from lrrf_jax._tabular import MISSING, as_missing, match_columns, suffix_of
 from lrrf_jax._validation import InputError, existing_file
 from lrrf_jax.io._batches import Batch, array_batches, chosen_features, table_batches
+from lrrf_jax.io._cells import Cells
 from lrrf_jax.io._sources import ARRAY_SUFFIXES, TABLE_SUFFIXES, row_count, table_columns
 from lrrf_jax.io.table_writer import TableWriter, ranking_table
 
@@ -23,6 +25,9 @@ def open_batches(
     first: int = 0,
     stop: int | None = None,
     missing_values: str | Sequence[str] = MISSING,
+    delimiter: str | None = None,
+    decimal: str | None = None,
+    encoding: str | None = None,
 ) -> Iterator[Batch]:
     """Read the features of a file in batches, in constant memory.
 
@@ -50,6 +55,8 @@ def open_batches(
         ``first``. From ``stop`` on nothing is read or checked.
     missing_values : str or sequence of str
         What a cell holds where a value is missing; see `lrrf_jax.datasets.read`.
+    delimiter, decimal, encoding : str, optional
+        How text files are written; see `lrrf_jax.datasets.read`.
 
     Returns
     -------
@@ -85,24 +92,49 @@ def open_batches(
     [[0.5, 1.0], [0.25, nan]] ['x7', 'x8']
     >>> folder.cleanup()
     """
-    text = existing_file(path)
     if batch_rows < 1:
         raise InputError(f"batch_rows must be at least 1; it is {batch_rows}.")
+    cells = Cells(as_missing(missing_values), as_dialect(delimiter, decimal, encoding))
+    return batches_of(
+        existing_file(path),
+        feature_names,
+        n_features,
+        features,
+        keep,
+        batch_rows,
+        first,
+        stop,
+        cells,
+    )
+
+
+def batches_of(
+    text: str,
+    feature_names: Sequence[str] | None,
+    n_features: int | None,
+    features: str | Sequence[str] | None,
+    keep: str | Sequence[str],
+    batch_rows: int,
+    first: int,
+    stop: int | None,
+    cells: Cells,
+) -> Iterator[Batch]:
+    """Read the features of a file in batches, with codes in place of categories."""
     if feature_names is not None:
         n_features = len(feature_names)
     if n_features is None:
         raise InputError("n_features must be given where the model has no feature names.")
-    suffix, missing = suffix_of(text), as_missing(missing_values)
+    suffix = suffix_of(text)
     if suffix in ARRAY_SUFFIXES:
         return array_batches(
-            text, feature_names, n_features, features, keep, batch_rows, first, stop, missing
+            text, feature_names, n_features, features, keep, batch_rows, first, stop, cells
         )
     if suffix not in TABLE_SUFFIXES:
         raise InputError(
             f"{text}: no reader is known for {suffix or 'a file without suffix'}. Use one of "
             f"{', '.join((*TABLE_SUFFIXES, *ARRAY_SUFFIXES))}."
         )
-    names = table_columns(text)
+    names = table_columns(text, cells.dialect)
     chosen = chosen_features(text, names, feature_names, n_features, features)
     kept = match_columns(text, names, keep, "keep")
-    return table_batches(text, chosen, kept, batch_rows, first, stop, missing)
+    return table_batches(text, chosen, kept, batch_rows, first, stop, cells)

@@ -6,19 +6,18 @@ Besides the algorithms there are ``base``, the estimator that each of them is, m
 ``on_device`` (rows that lie on devices) and ``persistence`` (model files); and ``forest``,
 ``linear`` and ``neighbors``, what the algorithms of a family share.
 
-A learner is imported when it is asked for: their names can be told without JAX.
+A learner is imported when it is asked for: their names can be told without JAX and NumPy.
 """
 
 import os
 from typing import TYPE_CHECKING, Any
 
-from lrrf_jax import model_file
 from lrrf_jax._lazy import lazily
-from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import ModelFileError
 from lrrf_jax.learners._lazily import Learners
 
 if TYPE_CHECKING:
+    from lrrf_jax._typing import NDArray
     from lrrf_jax.learners.base import LabelRanker
     from lrrf_jax.learners.cc import ConstraintClassificationLabelRanker
     from lrrf_jax.learners.consensus import ConsensusLabelRanker
@@ -91,11 +90,13 @@ def load(path: str | os.PathLike) -> Any:
         For a file that is absent, cut short, altered, written by a newer version, or that holds
         what no model can: everything is checked before it is used.
     """
+    from lrrf_jax import model_file
+
     return of_content(path, *model_file.read_model(path))
 
 
 def of_content(
-    path: str | os.PathLike[str], header: dict[str, Any], arrays: dict[str, NDArray]
+    path: str | os.PathLike[str], header: dict[str, Any], arrays: "dict[str, NDArray]"
 ) -> Any:
     """Make a learner of what `model_file.read_model` read; raises as `load`."""
     if "pipeline" in header:

@@ -1,11 +1,20 @@
 """A table of learners of which each is imported when it is asked for."""
 
+import difflib
 import importlib
 from collections.abc import Iterator, Mapping, MutableMapping
 from typing import TYPE_CHECKING
 
+from lrrf_jax._validation import InputError
+
 if TYPE_CHECKING:
     from lrrf_jax.learners.base import LabelRanker
+
+
+class UnknownLearnerError(InputError, KeyError):
+    """A name that no learner has: what a mapping raises, and what a user reads."""
+
+    __str__ = ValueError.__str__  # that of KeyError is a literal, with quotes around it
 
 
 class Learners(MutableMapping[str, "type[LabelRanker]"]):
@@ -15,12 +24,25 @@ class Learners(MutableMapping[str, "type[LabelRanker]"]):
         self._known: dict[str, str | type[LabelRanker]] = {**places}
 
     def __getitem__(self, name: str) -> "type[LabelRanker]":
-        known = self._known[name]
+        known = self._known.get(name)
+        if known is None:
+            raise UnknownLearnerError(self.no_learner(name))
         if isinstance(known, str):
             module, _, class_name = known.rpartition(".")
             known = getattr(importlib.import_module(f"lrrf_jax.learners.{module}"), class_name)
             self._known[name] = known
         return known
+
+    def no_learner(self, name: object) -> str:
+        """Say that there is no such learner, which ones there are, and what is close to it.
+
+        >>> Learners({"lr-rf": "", "rpc": ""}).no_learner("LRRF")
+        "there is no learner 'LRRF'; there are lr-rf, rpc. Close to it: 'lr-rf'."
+        """
+        folded = str(name).strip().lower().replace("_", "-")
+        close = difflib.get_close_matches(folded, list(self), n=3)
+        near = f" Close to it: {', '.join(map(repr, close))}." if close else ""
+        return f"there is no learner {name!r}; there are {', '.join(self)}.{near}"
 
     def __setitem__(self, name: str, learner: "type[LabelRanker]") -> None:
         self._known[name] = learner

@@ -290,6 +290,12 @@ class RankingModel(PartialModel, DeviceModel):
         shard: str | tuple[int, int] | None = None,
         overwrite: bool = False,
         missing_values: str | Sequence[str] | None = None,
+        delimiter: str | None = None,
+        decimal: str | None = None,
+        encoding: str | None = None,
+        unseen: str | None = None,
+        answer: str = "positions",
+        top: int | None = None,
         input_format: str | None = None,
         progress: bool | None = False,
         on_failure: Callable[[Any], None] | None = None,
@@ -328,6 +334,18 @@ class RankingModel(PartialModel, DeviceModel):
         missing_values : str or sequence of str, optional
             What cells hold where a value is missing, as in `lrrf_jax.datasets.read`. By default
             what ``lrrf train`` was told, which the model remembers as ``missing_values_``.
+        delimiter, decimal, encoding : str, optional
+            How text tables are written, as in `lrrf_jax.datasets.read`: each table anew, whatever
+            was said of the one that was learned from.
+        unseen : {"error", "missing"}, optional
+            What a level of a category is that training did not know; by default the parameter
+            ``unseen`` of the learner.
+        answer : {"positions", "scores", "order"}
+            What is written: a column per label with its position, int32, or with its score,
+            float32, larger is better; or columns ``place_1``, ``place_2``, ... with the names of
+            the labels, best first, which npy files cannot hold.
+        top : int, optional
+            Write the order, cut to so many places.
         input_format : str, optional
             Format of a pipe, such as "tsv"; a pipe is the only input, and goes to one file.
         progress : bool or None
@@ -383,6 +401,12 @@ class RankingModel(PartialModel, DeviceModel):
             shard=shard,
             overwrite=overwrite,
             missing_values=missing_values,
+            delimiter=delimiter,
+            decimal=decimal,
+            encoding=encoding,
+            unseen=unseen,
+            answer=answer,
+            top=top,
             input_format=input_format,
             progress=progress,
             on_failure=on_failure,

@@ -77,13 +77,13 @@ def _of_forest(options: argparse.Namespace) -> Program:
 
     from lrrf_jax._backend import ACCELERATOR
     from lrrf_jax.inference.ready import make_ready
-    from lrrf_jax.learners.forest import views
+    from lrrf_jax.learners.forest.leaves import _leaf_numbers
     from lrrf_jax.learners.forest.predict import forest_ranks, forest_scores
 
     ready = make_ready(random_forest(options), ACCELERATOR)
     rows = jax.ShapeDtypeStruct((options.rows, options.features), np.float32)
     if options.program == "apply":
-        return Program(views._leaf_numbers, (ready, rows))
+        return Program(_leaf_numbers, (ready, rows))
     function = {"ranks": forest_ranks, "scores": forest_scores}[options.program]
     static = {"n_labels": options.labels, "aggregation": options.aggregation}
     static["pallas"] = options.pallas

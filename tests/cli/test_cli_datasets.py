@@ -3,7 +3,7 @@ import os
 
 import pytest
 
-from lrrf_jax.datasets import kebi, kebi_content
+from lrrf_jax.datasets import _kebi_registry, kebi
 from tests.cli.conftest import fill
 from tests.datasets import kebi_server
 from tests.datasets.kebi_server import COPIES, serve
@@ -13,7 +13,7 @@ from tests.datasets.kebi_server import COPIES, serve
 def toys(monkeypatch, tmp_path):
     """Two sets, of which the server below has one."""
     known = kebi_server.known_set()
-    for module in (kebi, kebi_content):
+    for module in (kebi, _kebi_registry):
         monkeypatch.setattr(module, "kebi_sets", lambda: {"toy": known, "lost": known})
     folder = tmp_path / "data"
     monkeypatch.setenv("LRRF_DATA", str(folder))

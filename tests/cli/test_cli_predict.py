@@ -106,6 +106,7 @@ def test_several_inputs_give_a_directory_with_a_file_each(lrrf, model, parts, tm
     assert lrrf("predict", model, *parts, "--output", out)[0] == 0
     assert parts_in(out) == ["a.parquet", "b.parquet", "c.parquet"]
     assert [len(pd.read_parquet(out / name)) for name in parts_in(out)] == [1, 2, 3]
+    assert list(out.rglob("*.lock")) == []
     other = tmp_path / "csv"
     assert lrrf("predict", model, parts[0], "--output", f"{other}/", "--format", "csv")[0] == 0
     assert parts_in(other) == ["a.csv"]

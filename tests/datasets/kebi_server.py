@@ -8,7 +8,7 @@ import threading
 
 import numpy as np
 
-from lrrf_jax.datasets.kebi_content import KebiSet
+from lrrf_jax.datasets._kebi_registry import KebiSet
 
 LABELS = 11  # so that L10 and L11 sort after L2
 _RNG = np.random.default_rng(0)

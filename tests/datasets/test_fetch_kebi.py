@@ -10,7 +10,7 @@ import pytest
 
 from lrrf_jax import datasets
 from lrrf_jax._validation import InputError
-from lrrf_jax.datasets import fetch_kebi, kebi, kebi_content, kebi_names
+from lrrf_jax.datasets import _kebi_registry, fetch_kebi, kebi, kebi_names
 from tests.datasets import kebi_server
 from tests.datasets.kebi_server import COPIES, serve
 
@@ -198,7 +198,7 @@ def test_an_unknown_name_is_refused():
 
 
 def test_the_registry_has_the_sixteen_sets():
-    sets = kebi_content.kebi_sets()
+    sets = _kebi_registry.kebi_sets()
     assert len(kebi_names()) == 16
     assert sets["fried"][:4] == ("B", 40768, 9, 5)
     assert sets["vowel"][:4] == ("A", 528, 10, 11)

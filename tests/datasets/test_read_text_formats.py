@@ -50,7 +50,11 @@ XARFF_REFUSED = {
     "no data": (HEADER, "no line @data"),
     "no rows": (HEADER + "@data\n\n", "no rows"),
     "no attributes": ("@data\n1,a>b\n", "no @attribute line"),
-    "nominal": ("@attribute c {x,y}\n" + HEADER + "@data\nx,1,a>b\n", "'c' (line 1) must be NUM"),
+    "text": ("@attribute c STRING\n" + HEADER + "@data\nx,1,a>b\n", "'c' (line 1) must be NUM"),
+    "no value of a nominal": (
+        "@attribute c {x,y}\n" + HEADER + "@data\nx,1,a>b\nz,2,a>b\n",
+        "column 'c' must hold one of x, y; row 2 (line 6) holds 'z' (1 of 2 rows fail)",
+    ),
     "open nominal": ("@attribute c {0,'1}\n" + HEADER + "@data\n0,1,a>b\n", "'c' (line 1) must be"),
     "no ranking": ("@attribute A1 NUMERIC\n@data\n1\n", "'A1' (line 1), must be a ranking"),
     "one label": ("@attribute A1 REAL\n@attribute L RANKING {a}\n@data\n1,a\n", "two different"),
@@ -116,8 +120,13 @@ def test_xarff_is_read_as_weka_writes_it(tmp_path, name):
     y = [[1, 2, NAN], [2, 1, NAN], [1, 2, NAN], [2, 1, NAN], [2, NAN, 1]]
     np.testing.assert_array_equal(data.y, np.float32(y))
     np.testing.assert_array_equal(data.sample_weight, [0.5, 2, 1, 3, 1])
-    with pytest.raises(InputError, match=r"attribute 'town' \(line 6\) must be NUMERIC"):
+    with pytest.raises(InputError, match=r"attribute 'day' \(line 7\) must be NUMERIC"):
         read(path)
+    # What a sparse row leaves out is the first of the declared values.
+    town = read(path, exclude="day").X["town"]
+    assert town.to_pylist() == ["New York", "Paris", "New York", "New York", "Paris"]
+    days = read(path, exclude="town", categories="day").X["day"].to_pylist()
+    assert days == ["2020-01-01", None, "0", "0", "2020-01-01"]
 
 
 def test_labels_of_xarff_may_hold_the_sign_that_joins_chains(tmp_path):

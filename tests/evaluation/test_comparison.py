@@ -195,6 +195,7 @@ def test_what_is_written_is_read_back_and_the_last_of_equal_ones_counts(tmp_path
     assert [r.tau for r in file.read()] == [0.5, -1.0]
     file.append([result(fold=3)])
     assert np.isnan(file.read()[-1].tau)
+    assert [path.name for path in tmp_path.iterdir()] == ["r.csv"]  # and no lock
 
 
 @pytest.mark.parametrize("cut", [1, 3, 40, 200])

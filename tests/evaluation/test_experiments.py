@@ -199,7 +199,7 @@ def test_reports_are_written_in_three_formats(tmp_path):
     assert "| a_b | -.988 | 3 |\n| c | - | 12 |" in texts[".md"]
     assert r"\caption{50 \% of a\_b}" in texts[".tex"]
     assert r"data & x \& y & n \\" in texts[".tex"]
-    assert r"a\_b & -.988 & 3 \\" in texts[".tex"]
+    assert r"a\_b & $-$.988 & 3 \\" in texts[".tex"]
     assert ReportTable("t", ("x",), [(1.0,), (-12.34567,), (0.9996,)])._texts() == [
         ["1.000"], ["-12.346"], ["1.000"],
     ]  # fmt: skip

@@ -161,7 +161,9 @@ def test_a_late_cell_that_only_text_can_hold_loses_no_row(tmp_path, monkeypatch)
 
 def small_blocks(monkeypatch):
     make = _sources.pa.csv.ReadOptions
-    monkeypatch.setattr(_sources.pa.csv, "ReadOptions", lambda block_size: make(block_size=512))
+    monkeypatch.setattr(
+        _sources.pa.csv, "ReadOptions", lambda **given: make(**{**given, "block_size": 512})
+    )
 
 
 def test_the_row_of_a_late_fault_counts_from_the_top_of_the_file(tmp_path, monkeypatch):

@@ -6,7 +6,7 @@ import pytest
 
 from lrrf_jax.inference.ready import make_ready
 from lrrf_jax.learners import cc, consensus, ll, rpc
-from lrrf_jax.learners.forest import mallows, views
+from lrrf_jax.learners.forest import bootstraps, leaves, mallows, neighbors, out_of_bag
 from lrrf_jax.learners.forest.predict import forest_ranks, forest_scores
 from lrrf_jax.learners.linear.params import LinearParams, Scaling
 from lrrf_jax.learners.linear.predict import utility_rows
@@ -90,25 +90,26 @@ ENTRANCES = {
     ),
     "ranks of a forest": (forest_ranks, [FOREST, real(8, 3)], STATIC, {1: whole(8, 3)}),
     "scores of a forest": (forest_scores, [FOREST, real(8, 3)], STATIC, {1: real(8, 3, 1)}),
-    "leaves": (views._leaf_numbers, [FOREST, real(8, 3)], {}, {1: whole(8, 3)}),
+    "leaves": (leaves._leaf_numbers, [FOREST, real(8, 3)], {}, {1: whole(8, 3)}),
     "bootstrap": (
-        views._all_counts,
+        bootstraps._all_counts,
         [whole(2, 2, dtype=np.uint32), np.int32(5)],
         {"n_rows": 8, "bootstrap": True},
         {0: whole(2, 2), 1: whole(2)},
     ),
     "neighbours in leaves": (
-        views._heaviest,
+        neighbors._heaviest,
         [whole(4, 2), whole(2, 8), real(2, 8)],
         {"k": 3},
         {0: whole(4, 3), 1: whole(2, 7), 2: whole(2, 8)},
     ),
     "out of bag": (
-        views._out_of_bag_ranks,
+        out_of_bag._out_of_bag_sums,
         [FOREST, real(8, 3), whole(8, 2)],
-        STATIC,
+        {},
         {1: whole(8, 3), 2: whole(2, 8)},
     ),
+    "ranks out of bag": (out_of_bag._ranks, [whole(8, 3)], STATIC, {0: real(8, 3)}),
     "centres from above": (
         mallows._complete_from_above,
         [whole(4), whole(4, 3), whole(4, 3, dtype=bool), whole(4, 3), whole(4, 3, dtype=bool)],

@@ -17,7 +17,7 @@ from lrrf_jax.learners.forest import few_rows
 from lrrf_jax.learners.forest.config import ForestConfig
 from lrrf_jax.learners.forest.few_rows import FewRowsRanker
 from lrrf_jax.learners.forest.fit import ForestParams
-from lrrf_jax.learners.forest.ranker import TreeLabelRanker
+from lrrf_jax.learners.forest.tree_ranker import TreeLabelRanker
 from tests.accelerator import accelerator_forms
 from tests.learners import parity
 from tests.learners.parity import Shape

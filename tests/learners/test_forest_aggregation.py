@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from lrrf_jax.learners.forest import aggregation as aggregation_of
-from lrrf_jax.learners.forest import views
 from lrrf_jax.learners.forest.aggregation import ranks_of_sums
+from lrrf_jax.learners.forest.bootstraps import bootstrap_table
 from tests import oracles
 from tests.learners.small_forests import SMALL, X, Y, leaves_of, quiet_fit
 
@@ -58,7 +58,7 @@ def test_predictions_are_those_of_a_loop_over_trees_leaves_and_rows(
     key = jax.random.key(0)
     used = ranker._last_fit.row
     counts = np.zeros((SMALL["n_estimators"], len(X)))
-    counts[:, used] = views.bootstrap_table(key, len(used), 6, True).T
+    counts[:, used] = bootstrap_table(key, len(used), 6, True).T
     rows = range(0, 150, 7)
     expected = plain_prediction(ranker, counts, y, rows, aggregation)
     found = ranker.predict(X[list(rows)])

@@ -5,13 +5,13 @@ import numpy as np
 import pytest
 
 from lrrf_jax import RandomForestLabelRanker
-from lrrf_jax.learners.forest import views
+from lrrf_jax.learners.forest.bootstraps import bootstrap_table
 from tests import oracles
 from tests.learners.small_forests import SMALL, X, Y, leaves_of, quiet_fit
 
 
 def test_neighbors_weigh_rows_as_the_bootstrap_drew_them(fitted):
-    counts = views.bootstrap_table(jax.random.key(0), 150, 6, True).T
+    counts = bootstrap_table(jax.random.key(0), 150, 6, True).T
     forest = fitted.forest_
     slots = np.array([[leaves_of(forest, x, t) for t in range(6)] for x in X])
     rows, weights = fitted.neighbors(X[::29], k=9)
@@ -66,7 +66,7 @@ def test_out_of_bag_rankings_use_the_trees_that_did_not_draw_the_row():
     ranker = RandomForestLabelRanker(n_estimators=3, max_depth=4, random_state=0, oob_score=True)
     with pytest.warns(UserWarning, match="drawn by every tree"):
         ranker.fit(X, Y)
-    counts = views.bootstrap_table(jax.random.key(0), 150, 3, True)
+    counts = bootstrap_table(jax.random.key(0), 150, 3, True)
     never = (counts > 0).all(1)
     assert never.any()
     assert np.isnan(ranker.oob_ranking_[never]).all()

@@ -11,7 +11,7 @@ import pytest
 from lrrf_jax import metrics
 from lrrf_jax._validation import InputError
 from lrrf_jax.learners import LEARNERS, ConsensusLabelRanker
-from lrrf_jax.learners.forest.ranker import TreeLabelRanker
+from lrrf_jax.learners.forest.tree_ranker import TreeLabelRanker
 from lrrf_jax.plotting import _forest as facts
 from lrrf_jax.plotting import (
     plot_importances,

@@ -16,13 +16,9 @@ import numpy as np
 
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import require_choice
+from lrrf_jax.evaluation.control import AgainstControl, bonferroni_dunn_of_ranks
 from lrrf_jax.evaluation.score_table import ScoreTable, as_score_table, rank_table
-from lrrf_jax.evaluation.significance import (
-    AgainstControl,
-    Friedman,
-    bonferroni_dunn_of_ranks,
-    friedman_of_ranks,
-)
+from lrrf_jax.evaluation.significance import Friedman, friedman_of_ranks
 
 TABLES = (2, 3, 4, 5)
 CONTROL = "LR-RF"

@@ -8,7 +8,13 @@
 ``checkpoints``  finished trees on disk, from which a fit goes on
 ``predict``      rows -> rankings, on one device or several
 ``warm_start``   what the last fit saw, on which another goes on
-``views``        what else a forest tells: leaves, neighbours, out-of-bag rankings
-``ranker``       the shell around all this
+``leaves``       where rows end; ``bootstraps``: which rows trees drew
+``out_of_bag``   training rows, ranked by the trees that did not draw them
+``early_stopping``  growing until more trees do not help
+``neighbors``, ``proximity``  rows that share leaves
+``nodes``, ``text``, ``table``  the nodes that grew: ways through them, in words, in a frame
+``views``        what users ask of trees besides rankings
+``tree_ranker``  the shell around one tree or many
+``ranker``       the shell around a forest
 ``mallows``      the same with the centres of Mallows' distributions in the leaves
 """

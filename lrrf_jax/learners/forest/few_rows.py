@@ -67,7 +67,7 @@ class FewRowsRanker:
         return block_forest(self._source)
 
     def leaves(self, features: NDArray) -> NDArray:  # int32 (n_samples, n_trees)
-        """Find the leaves of rows, float32 (n_samples, n_features), as `views.leaves` does."""
+        """Find the leaves of rows, float32 (n_samples, n_features), as `leaves.leaves` does."""
         return self._in_chunks(self._leaves, features)
 
     def ranks(self, features: NDArray) -> NDArray:
@@ -106,10 +106,19 @@ class FewRowsRanker:
         return on_host.scores_in_order(scores, self._ordering(sums).reshape(scores.shape))
 
     def _ordering(self, sums: NDArray) -> NDArray:  # intp (..., n_labels)
-        if self._aggregation == "two-step":
-            return sums.argsort(-1, "stable")
-        if self._aggregation == "one-step":
-            return on_host.ordering_of_scores(sums)
-        if self._aggregation == "copeland":
-            return on_host.copeland_ordering(sums, len(self._positions))
-        return on_host.kemeny_ordering(sums, len(self._positions))
+        return ordering_of_sums(sums, len(self._positions), self._aggregation)
+
+
+def ordering_of_sums(
+    sums: NDArray,  # float64 (..., n_outputs), whole numbers: over trees, or of one leaf
+    n_labels: int,
+    aggregation: str,
+) -> NDArray:  # intp (..., n_labels)
+    """Order labels, best first, as `aggregation.ranks_of_sums` ranks them."""
+    if aggregation == "two-step":
+        return sums.argsort(-1, "stable")
+    if aggregation == "one-step":
+        return on_host.ordering_of_scores(sums)
+    if aggregation == "copeland":
+        return on_host.copeland_ordering(sums, n_labels)
+    return on_host.kemeny_ordering(sums, n_labels)

@@ -1,12 +1,13 @@
 """Growing the forest: over devices and processes, from a checkpoint on where there is one."""
 
 import dataclasses
+import functools
 import hashlib
 import json
 import os
 import sys
 from collections.abc import Callable
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, Self
 
 import jax
 import numpy as np
@@ -15,13 +16,14 @@ from lrrf_jax import _devices as mesh
 from lrrf_jax._typing import AnyArray, Array, NDArray
 from lrrf_jax._validation import InputError
 from lrrf_jax.learners._table import TrainingTable
-from lrrf_jax.learners.forest.aggregation import largest_sum
+from lrrf_jax.learners.forest.aggregation import LeafValue, largest_sum
 from lrrf_jax.learners.forest.checkpoints import Checkpoint
 from lrrf_jax.learners.forest.config import ForestConfig
 from lrrf_jax.learners.forest.samples import growth_samples
 from lrrf_jax.learners.persistence.schema import Stored
-from lrrf_jax.trees.blocks import Grown, grow_blocks, join, join_grown
+from lrrf_jax.trees.blocks import Grown, grow_blocks, join_grown, take_trees
 from lrrf_jax.trees.forest import Forest, is_split
+from lrrf_jax.trees.growth import GrowthConfig, Samples
 
 Importances = Annotated[AnyArray, Stored("float32", "n_features", minimum=0)]
 
@@ -33,22 +35,82 @@ class ForestParams(NamedTuple):
     importances: Importances
 
 
-def fit_forest(
-    key: Array,
-    table: TrainingTable,
-    config: ForestConfig,
-    first_trees: Forest | None = None,
-    *,
-    memory_budget: int | None = None,
-    checkpoint: str | os.PathLike[str] | None = None,
-    on_trees: Callable[[int], None] = lambda n_grown: None,
-) -> ForestParams:
-    """Grow the forest; ``first_trees`` of an earlier call with the same key are kept.
+class Grower:
+    """Grows the trees of one fit in their order, and takes those that a checkpoint has from there.
 
-    Neither the devices, nor the memory, nor the checkpoint change a byte of it. Where the devices
-    belong to several processes, each of them must make this call, and gets the whole forest. The
-    importances are those of the trees that were grown now or taken from the checkpoint.
+    Neither the devices, nor the memory, nor the checkpoint, nor how many trees are asked for at a
+    time change a byte of them. Where the devices belong to several processes, each of them must
+    make the same calls, and gets every tree. Used in a ``with`` block, at whose end all finished
+    trees are in the checkpoint.
     """
+
+    def __init__(
+        self,
+        key: Array,
+        table: TrainingTable,
+        config: ForestConfig,
+        first_tree: int = 0,
+        *,
+        memory_budget: int | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        on_trees: Callable[[int], None] = lambda n_grown: None,
+    ) -> None:
+        _require_room(table, config)
+        self._key, self._table, self._config = key, table, config
+        self._memory_budget, self._on_trees = memory_budget, on_trees
+        self._next = self._first = first_tree
+        self._saved: Checkpoint | None = None
+        self._finished: Grown | None = None
+        together = mesh.spans_processes(mesh.growing_devices())
+        if together or checkpoint is not None:
+            fit = describe_fit(key, table, config)
+            if together:
+                _require_same_everywhere({**fit, "a checkpoint": checkpoint is not None})
+            if checkpoint is not None:
+                n_features = table.features.shape[1]
+                self._saved = Checkpoint(checkpoint, fit, n_features, together=together)
+                self._finished = self._saved.finished(first_tree, config.n_trees - first_tree)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._saved:
+            self._saved.flush()
+
+    @functools.cached_property
+    def _samples(self) -> tuple[Samples, GrowthConfig, LeafValue]:
+        share = mesh.memory_share(self._memory_budget)
+        return growth_samples(self._table, self._config, share)
+
+    def grow(self, n_trees: int) -> Grown:
+        """Grow the trees that come next, at least one."""
+        trees = range(self._next, self._next + n_trees)
+        self._next = trees.stop
+        parts = []
+        if self._finished is not None:
+            start = trees.start - self._first
+            stop = min(trees.stop - self._first, self._finished.forest.n_trees)
+            if start < stop:
+                parts.append(take_trees(self._finished, start, stop))
+                self._on_trees(stop - start)
+                trees = trees[stop - start :]
+        if trees:
+            samples, growth, leaf_value = self._samples
+            blocks = grow_blocks(
+                self._key, samples, growth, trees, memory_budget=self._memory_budget
+            )
+            for block in blocks:
+                values = leaf_value(np.asarray(block.forest.leaf_value))
+                parts.append(block._replace(forest=block.forest._replace(leaf_value=values)))
+                self._on_trees(block.forest.n_trees)
+                if self._saved:
+                    self._saved.add(parts[-1])
+        return join_grown(*parts)
+
+
+def _require_room(table: TrainingTable, config: ForestConfig) -> None:
+    """Raise InputError for sums that would overflow, and scores that are not there."""
     if largest_sum(config.n_trees, config.n_labels, config.aggregation) >= 2**31:
         raise InputError(
             f"n_estimators must be smaller for so many labels; the sums of {config.n_trees} trees "
@@ -60,53 +122,6 @@ def fit_forest(
             'weighting="difference" needs scores of the labels, by whose differences it weighs. '
             'Call fit(X, scores=U) in place of fit(X, y), or set weighting="equal".'
         )
-    n_features = table.features.shape[1]
-    n_first = 0 if first_trees is None else first_trees.n_trees
-    together = mesh.spans_processes(mesh.growing_devices())
-    saved = None
-    if together or checkpoint is not None:
-        fit = describe_fit(key, table, config)
-        if together:
-            _require_same_everywhere({**fit, "a checkpoint": checkpoint is not None})
-        if checkpoint is not None:
-            saved = Checkpoint(checkpoint, fit, n_features, together=together)
-    grown = _grow(key, table, config, n_first, memory_budget, saved, on_trees)
-    importances = _importances(grown.forest, grown.gain, n_features)
-    forest = grown.forest if first_trees is None else join(first_trees, grown.forest)
-    return ForestParams(forest, importances)
-
-
-def _grow(
-    key: Array,
-    table: TrainingTable,
-    config: ForestConfig,
-    first_tree: int,
-    memory_budget: int | None,
-    saved: Checkpoint | None,
-    on_trees: Callable[[int], None],
-) -> Grown:
-    parts: list[Grown] = []
-    if saved and (finished := saved.finished(first_tree, config.n_trees - first_tree)):
-        parts.append(finished)
-        first_tree += finished.forest.n_trees
-        on_trees(finished.forest.n_trees)
-    if first_tree < config.n_trees:
-        share = mesh.memory_share(memory_budget)
-        samples, growth, leaf_value = growth_samples(table, config, share)
-        trees = range(first_tree, config.n_trees)
-        blocks = grow_blocks(key, samples, growth, trees, memory_budget=memory_budget)
-        try:
-            for block in blocks:
-                values = leaf_value(np.asarray(block.forest.leaf_value))
-                block = block._replace(forest=block.forest._replace(leaf_value=values))
-                parts.append(block)
-                on_trees(block.forest.n_trees)
-                if saved:
-                    saved.add(block)
-        finally:
-            if saved:
-                saved.flush()
-    return join_grown(*parts)
 
 
 def describe_fit(key: Array, table: TrainingTable, config: ForestConfig) -> dict[str, Any]:
@@ -150,8 +165,9 @@ def _require_same_everywhere(fit: dict[str, Any]) -> None:
         )
 
 
-def _importances(forest: Forest, gain: NDArray, n_features: int) -> NDArray:
+def importances_of(grown: Grown, n_features: int) -> NDArray:
     """Sum of each tree's importances, float32 (n_features,): gains, in shares of the tree's."""
+    forest, gain = grown
     gain = np.where(is_split(forest), np.maximum(gain, 0), 0).astype(np.float64)
     share = gain / np.maximum(gain.sum(1, keepdims=True), np.finfo(np.float64).tiny)
     total = np.bincount(forest.feature.ravel(), share.ravel(), n_features)

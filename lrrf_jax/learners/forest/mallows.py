@@ -19,10 +19,10 @@ from lrrf_jax._xla import bucket_size
 from lrrf_jax.inference.ready import make_ready
 from lrrf_jax.learners._table import TableShape, TrainingTable
 from lrrf_jax.learners._weights import integer_weights
-from lrrf_jax.learners.forest import views
+from lrrf_jax.learners.forest.bootstraps import bootstrap_table
 from lrrf_jax.learners.forest.config import DISPERSIONS, ForestConfig
-from lrrf_jax.learners.forest.fit import ForestParams
-from lrrf_jax.learners.forest.ranker import TreeLabelRanker
+from lrrf_jax.learners.forest.leaves import leaf_at_depth, slots
+from lrrf_jax.learners.forest.tree_ranker import TreeLabelRanker
 from lrrf_jax.rankings.completion import most_probable_extension
 from lrrf_jax.rankings.mallows import fit_groups
 from lrrf_jax.rankings.permutations import rank_scores
@@ -64,15 +64,21 @@ class MallowsLeavesLabelRanker(TreeLabelRanker):
             fixed = fixed | {"min_samples_split": 2 * shape.n_labels}
         return ForestConfig.of(self, shape, **fixed)
 
-    def _fit(self, key: Array, table: TrainingTable) -> tuple[ForestParams, ForestConfig]:
-        params, config = super()._fit(key, table)
+    def _with_leaves(
+        self,
+        key: Array,
+        table: TrainingTable,
+        config: ForestConfig,
+        forest: Forest,
+        first_tree: int = 0,
+    ) -> Forest:
         if _complete(table.positions):
-            return params, config
+            return forest
         # Of labels in an order of their own, which decides between equals, and back.
         order = table.label_order
         ordered = table._replace(positions=np.ascontiguousarray(table.positions[:, order]))
-        values = _leaf_centres(key, params.forest, ordered, config)[:, np.argsort(order)]
-        return params._replace(forest=params.forest._replace(leaf_value=values)), config
+        values = _leaf_centres(key, forest, ordered, config, first_tree)
+        return forest._replace(leaf_value=values[:, np.argsort(order)])
 
 
 def _complete(positions: NDArray) -> bool:
@@ -81,12 +87,12 @@ def _complete(positions: NDArray) -> bool:
 
 
 def _leaf_centres(
-    key: Array, forest: Forest, table: TrainingTable, config: ForestConfig
+    key: Array, forest: Forest, table: TrainingTable, config: ForestConfig, first_tree: int
 ) -> NDArray:  # int32 (n_slots, n_labels)
     """Fit Mallows' distribution in every leaf, and complete it from the nodes above."""
     n_samples, n_labels = table.positions.shape
-    slot = views.slots(table.features, make_ready(forest))  # (n_samples, n_trees)
-    copies = views.bootstrap_table(key, n_samples, forest.n_trees, config.bootstrap)
+    slot = slots(table.features, make_ready(forest))  # (n_samples, n_trees)
+    copies = bootstrap_table(key, n_samples, forest.n_trees, config.bootstrap, first_tree)
     weight = copies.astype(np.int64)
     if table.weight is not None:
         # Sums are those of a leaf, so weights may be the finer the smaller the leaves are.
@@ -133,7 +139,7 @@ def _leaf_centres(
     # the depth that other trees reach.
     leaf_of_slot = np.zeros(n_slots, np.int32)
     leaf_of_slot[leaf_slot.ravel()] = np.arange(leaf_slot.size, dtype=np.int32)
-    leaf_of_slot = views.leaf_at_depth(leaf_of_slot, forest.depth, config.max_depth)
+    leaf_of_slot = leaf_at_depth(leaf_of_slot, forest.depth, config.max_depth)
     more = bucket_size(n_slots, per_octave=1) - n_slots
     beyond = np.full(more, np.iinfo(np.int32).max, np.int32)
     completed = _complete_from_above(

@@ -1,191 +1,32 @@
-"""What every learner shares whose model is a forest: settings, prediction, leaves, importances."""
+"""What the forests share besides their trees: chance, out-of-bag rankings, more trees, threads."""
 
 import dataclasses
-from typing import Any, ClassVar, NamedTuple
+import os
+from collections.abc import Sequence
+from typing import Annotated, Any, ClassVar, Self
 
 import jax
-import numpy as np
 
-from lrrf_jax._backend import Backend
-from lrrf_jax._devices import backend_in_use, local_devices
-from lrrf_jax._jax_settings import our_settings, require_devices
+from lrrf_jax import _devices as mesh
+from lrrf_jax._threads import require_n_jobs, use_threads
 from lrrf_jax._typing import NDArray
-from lrrf_jax.inference.few_rows import is_exact_here
-from lrrf_jax.inference.ready import ReadyForest, make_ready
+from lrrf_jax._validation import InputError, require_integer, require_number
 from lrrf_jax.learners._table import TableShape, TrainingTable
-from lrrf_jax.learners.base import LabelRanker
-from lrrf_jax.learners.forest import views
-from lrrf_jax.learners.forest.aggregation import leaf_violation, numbers_in_leaf
 from lrrf_jax.learners.forest.config import ForestConfig
-from lrrf_jax.learners.forest.few_rows import FewRowsRanker
-from lrrf_jax.learners.forest.fit import ForestParams, Importances, fit_forest
-from lrrf_jax.learners.forest.pair_shares import forest_preferences
-from lrrf_jax.learners.forest.predict import apply_spread, forest_ranks, forest_scores
-from lrrf_jax.learners.on_device import RowFunction
-from lrrf_jax.learners.persistence import schema
-from lrrf_jax.learners.persistence.content import Content
-from lrrf_jax.learners.persistence.forests import (
-    FlatForest,
-    StoredForest,
-    forest_of_flat,
-    unpack_forest,
-)
-from lrrf_jax.learners.streaming import Seen
-from lrrf_jax.trees.forest import Forest
+from lrrf_jax.learners.forest.early_stopping import grow_until_flat
+from lrrf_jax.learners.forest.fit import ForestParams, Grower
+from lrrf_jax.learners.forest.out_of_bag import OutOfBag
+from lrrf_jax.learners.forest.progress import progress
+from lrrf_jax.learners.forest.tree_ranker import TreeLabelRanker
+from lrrf_jax.learners.forest.warm_start import LastFit
+from lrrf_jax.learners.persistence.schema import LATER, Range
+from lrrf_jax.trees.blocks import Grown, join_grown
+from lrrf_jax.trees.forest import Forest, with_depth
 
 
-class TreeLabelRanker(LabelRanker):
-    """A label ranker that keeps a :class:`Forest`, of one tree or many.
-
-    Parameters
-    ----------
-    max_depth : int
-        Tests on the longest path, at most 16.
-    min_samples_split : int
-        Minimum number of rows in a node to be split: repeats in the bootstrap counted, weights not.
-    min_samples_leaf : int
-        The same of the children of a split.
-    max_bins : "auto", "exact" or int
-        Candidate thresholds per feature, at most 255; "exact" keeps every midpoint while they fit.
-    random_state : int, RandomState or None
-        The same int gives the same bytes, whatever the threads or devices.
-
-    Attributes
-    ----------
-    forest_ : Forest
-    feature_importances_ : float64 (n_features,)
-        Mean share of the impurity that splits on a feature took away; sums to 1, or to 0 where
-        no tree split.
-    """
-
-    max_depth: int = 16
-    min_samples_split: int = 2
-    min_samples_leaf: int = 1
-    max_bins: Any = "auto"
-    random_state: Any = None
-
-    codes_categories = "ordered"
-    params_type = ForestParams
-    config_type = ForestConfig
-    criteria: ClassVar[tuple[str, ...]] = ()  # of which users choose
-    fixed: ClassVar[dict[str, Any]] = {}  # what `ForestConfig.of` gets in place of parameters
-
-    # ------------------------------------------------------------------------------- fit
-    def _config(self, shape: TableShape) -> ForestConfig:
-        return ForestConfig.of(self, shape, **self.fixed)
-
-    def _check_settings(self, shape: TableShape) -> None:
-        self._config(shape)
-
-    def _fit(self, key: jax.Array, table: TrainingTable) -> tuple[ForestParams, ForestConfig]:
-        config = self._config(table.shape)
-        return fit_forest(key, table, config), config
-
-    # ------------------------------------------------------------------------------- predict
-    def _forget_derived(self) -> None:
-        super()._forget_derived()
-        self.__dict__.pop("_few_rows", None)
-
-    def _prepare(self) -> None:
-        super()._prepare()
-        self._few_rows = FewRowsRanker(self.params_.forest, **self._static())
-
-    @classmethod
-    def _arrays(cls, params: ForestParams, config: ForestConfig, backend: Backend) -> ReadyForest:
-        return make_ready(params.forest, backend)
-
-    def _row_function(self, of_ranks: bool) -> RowFunction:
-        return RowFunction.of(forest_ranks if of_ranks else forest_scores, **self._static())
-
-    def _row_bytes(self) -> int:
-        # As compiled for an H200: 6.3 per tree, or 6 per number in a leaf, whichever is more.
-        forest = self.params_.forest
-        return 8 * (forest.n_trees + forest.n_outputs + self.config_.n_labels)
-
-    def _on_host(self, n_rows: int, seen: Seen | None = None) -> FewRowsRanker | None:
-        if "_few_rows" not in self.__dict__:
-            self._few_rows = FewRowsRanker(self.params_.forest, **self._static())
-        few = self._few_rows
-        if n_rows > few.most_rows and not (seen and few.spares_compiling(n_rows, seen)):
-            return None
-        require_devices()  # whatever the number of rows
-        return few if backend_in_use().on_host and is_exact_here() else None
-
-    def _ranks(self, features: NDArray) -> Any:
-        return apply_spread(forest_ranks, self._placed_arrays(), features, **self._static())
-
-    def _scores(self, features: NDArray) -> Any:
-        return apply_spread(forest_scores, self._placed_arrays(), features, **self._static())
-
-    def _preferences(self, features: NDArray) -> NDArray:
-        return forest_preferences(self.forest_, self._leaves(features), **self._static())
-
-    def _on_one(self) -> ReadyForest:
-        """Return the forest as it lies on the first device of this process."""
-        return self._placed_arrays().on(local_devices()[0])
-
-    def _static(self) -> dict[str, Any]:
-        return {"n_labels": self.config_.n_labels, "aggregation": self.config_.aggregation}
-
-    def apply(self, X: Any) -> NDArray:
-        """Leaf that each row reaches in each tree.
-
-        Returns
-        -------
-        int32 (n_samples, n_estimators)
-            0 .. 2**max_depth - 1, leaves of the complete tree from left to right. A number does
-            not change with the depth that the trees reach. ``forest_`` may have fewer levels; a
-            column of its ``leaf_slot`` is ``leaf >> (max_depth - forest_.depth)``.
-        """
-        leaf = self._leaves(self._features(X))
-        return views.leaf_at_depth(leaf, self.forest_.depth, self.config_.max_depth)
-
-    def _leaf_slots(self, X: Any) -> NDArray:  # int32 (n_samples, n_estimators)
-        """Row of ``forest_.leaf_value`` that each row reaches in each tree."""
-        leaf = self._leaves(self._features(X))
-        return np.asarray(self.forest_.leaf_slot)[np.arange(leaf.shape[1]), leaf]
-
-    def _leaves(self, features: NDArray) -> NDArray:  # int32 (n_samples, n_estimators)
-        seen = self._seen(None)
-        few = self._on_host(len(features), seen)
-        if few is not None:
-            return few.leaves(features)
-        with our_settings():
-            return views.leaves(features, self._on_one(), seen)
-
-    # ------------------------------------------------------------------------------- fitted
-    @property
-    def forest_(self) -> Forest:
-        """The fitted trees."""
-        return self.params_.forest
-
-    @property
-    def feature_importances_(self) -> NDArray:
-        """Mean share of the impurity that splits on each feature took away."""
-        total = np.asarray(self.params_.importances, np.float64)
-        return total / total.sum() if total.sum() > 0 else total
-
-    @classmethod
-    def _n_outputs(cls, config: ForestConfig, n_labels: int) -> int:
-        return numbers_in_leaf(n_labels, config.aggregation)
-
-    @classmethod
-    def _read_arrays(
-        cls, arrays: dict[str, NDArray], content: Content, format_version: int
-    ) -> ForestParams:
-        config = content.config
-        sizes = {**content.sizes, "n_trees": config.n_trees}
-        stored = schema.arrays_of(_FILES[format_version], arrays, sizes)
-        if format_version == 1:
-            forest = forest_of_flat(stored.forest, sizes["n_features"], config.max_depth)
-        else:
-            forest = unpack_forest(stored.forest, config.n_trees, config.max_depth)
-        return ForestParams(forest, stored.importances)
-
-    def _check_params(self, params: ForestParams) -> str | None:
-        config = self.config_
-        values = params.forest.leaf_value
-        return leaf_violation(values, config.n_trees, config.n_labels, config.aggregation)
+def _later(default: Any) -> Any:
+    """Say that there are models, in files, without this parameter."""
+    return dataclasses.field(default=default, metadata=LATER)
 
 
 class ForestLabelRanker(TreeLabelRanker):
@@ -194,26 +35,225 @@ class ForestLabelRanker(TreeLabelRanker):
     Parameters
     ----------
     n_estimators : int
-        Number of trees.
+        Number of trees; with ``n_iter_no_change``, the largest.
     max_features : int, float, "log2+1", "sqrt", "log2" or None
         Candidate features per node: a number, a share, floor(log2 n_features) + 1, ..., all.
     bootstrap : bool
         Draw n_samples rows with replacement for each tree.
+    oob_score : bool
+        Rank each training row by the trees that did not draw it.
+    warm_start : bool
+        Keep the trees of the last fit, on the same data, and add to them. The labels of a data
+        frame go by name.
+    n_iter_no_change : int or None
+        Grow so many trees at a time, and stop when these raise the out-of-bag tau by less than
+        ``tol``; ``n_estimators_`` tells how many trees there are then. It is the forest of that
+        many trees, to the byte. None: grow them all. Each time the training rows are ranked by the
+        new trees: that takes about as long as `predict`, besides a second or two to compile it.
+    tol : float
+        See ``n_iter_no_change``, of which it is a part.
+    memory_budget : int or None
+        Bytes that the trees in work may take, histograms and drawn rows, besides the table; in
+        the memory of the host on CPUs, of each device on accelerators. One tree is always in
+        work. None: 1 GiB, but as many trees as there are threads; half of an accelerator's memory.
+    n_jobs : int or None
+        Threads that grow trees and rank rows on CPUs. None or -1: one for each core that the
+        process has; -2: all but one, and so on; never more. It changes no result, and counts
+        neither the threads in which XLA compiles, a second or so at the first fit, nor those in
+        which `predict_file` reads and writes.
+    verbose : int
+        1: a progress bar on stderr.
+
+    Attributes
+    ----------
+    n_estimators_ : int
+        Number of trees.
+    oob_score_ : float
+        Mean tau of ``oob_ranking_``; where ``oob_score`` is set.
+    oob_ranking_ : float64 (n_samples, n_labels)
+        NaN for rows that every tree drew; not in model files.
     """
 
     n_estimators: int = dataclasses.field(default=50, kw_only=False)
     max_features: Any = None
     bootstrap: bool = True
+    oob_score: bool = _later(False)
+    warm_start: bool = _later(False)
+    n_iter_no_change: int | None = _later(None)
+    tol: float = _later(1e-3)
+    memory_budget: int | None = _later(None)
+    n_jobs: int | None = _later(None)
+    verbose: int = _later(0)
 
+    # ------------------------------------------------------------------------------- fit
+    def fit(  # type: ignore[override]
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        scores: Any = None,
+        feature_names: Any = None,
+        labels: Any = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+    ) -> Self:
+        """Learn from rankings, or from scores of the labels.
 
-class _StoredParams(NamedTuple):
-    forest: StoredForest
-    importances: Importances
+        Parameters
+        ----------
+        X, y, sample_weight, scores, feature_names, labels
+            See :meth:`LabelRanker.fit`, which also says what is raised.
+        checkpoint : path, optional
+            A directory for finished trees, which are written every ten seconds or so. A fit that
+            was cut off, and is started again with the same data, parameters and
+            ``random_state``, takes them from there, even on other devices, or for more trees.
+            They are left there in the end. One of another fit is an InputError, a damaged file in
+            it a ModelFileError.
 
+        Returns
+        -------
+        self
 
-class _FlatParams(NamedTuple):
-    forest: FlatForest
-    importances: Importances
+        Notes
+        -----
+        Trees are spread over devices, of all processes where there are several: see
+        :func:`lrrf_jax.distributed.use_devices`.
 
+        A whole weight is worth as many copies of its row without a bootstrap, with the minimum
+        sizes 2 and 1, where every midpoint is a threshold; where it is not, the learner says so.
+        Not so for the aggregations "copeland" and "kemeny", whose leaves start with half an
+        observation of no preference, by a row of mean weight.
 
-_FILES: dict[int, type] = {1: _FlatParams, 2: _StoredParams}
+        The training rows are kept, for `neighbors`, `proximity` and ``warm_start``: in memory and
+        in pickles, not in model files.
+        """
+        if checkpoint is not None and self.random_state is None:
+            raise InputError(
+                "random_state must be set where there is a checkpoint, for the trees that are "
+                "still to grow must be drawn as if there had been no interruption. Set it to a "
+                "whole number."
+            )
+        return super().fit(
+            X,
+            y,
+            sample_weight,
+            scores=scores,
+            feature_names=feature_names,
+            labels=labels,
+            checkpoint=checkpoint,
+        )
+
+    def _check_settings(self, shape: TableShape) -> None:
+        super()._check_settings(shape)
+        if self.memory_budget is not None:
+            require_integer(self.memory_budget, "memory_budget", 2**20)
+        require_n_jobs(self.n_jobs)
+        require_number(self.tol, "tol")
+        if self.n_iter_no_change is not None:
+            require_integer(self.n_iter_no_change, "n_iter_no_change", 1)
+        for name in ("oob_score", "n_iter_no_change"):
+            if getattr(self, name) and not self.bootstrap:
+                raise InputError(
+                    f"{name} needs bootstrap=True: without a bootstrap every tree draws every row, "
+                    "and none is out of bag. Set one of them the other way."
+                )
+
+    def _fit(
+        self, key: jax.Array, table: TrainingTable, checkpoint: Any = None
+    ) -> tuple[ForestParams, ForestConfig]:
+        config = self._config(table.shape)
+        kept = self._kept_trees(config, table) if self.warm_start else None
+        with use_threads(self.n_jobs):
+            grown = self._grow(key, table, config, kept, checkpoint)
+            config = dataclasses.replace(config, n_trees=grown.forest.n_trees)
+            params = self._params_of(key, table, config, grown)
+            if self.oob_score:
+                seen = OutOfBag(key, table, config)
+                seen.add(params.forest)
+                self.oob_ranking_, self.oob_score_ = seen.rankings()
+        self._last_fit = LastFit.of(table, config, self.missing, self._seed, grown)
+        return params, config
+
+    def _grow(
+        self,
+        key: jax.Array,
+        table: TrainingTable,
+        config: ForestConfig,
+        kept: Grown | None,
+        checkpoint: Any,
+    ) -> Grown:
+        """Grow the trees that are not there yet."""
+        most, n_kept = config.n_trees, 0 if kept is None else kept.forest.n_trees
+        if kept is not None and n_kept == most:
+            return kept
+        with (
+            progress(self.verbose, most, n_kept) as on_trees,
+            Grower(
+                key,
+                table,
+                config,
+                n_kept,
+                memory_budget=self.memory_budget,
+                checkpoint=checkpoint,
+                on_trees=on_trees,
+            ) as grower,
+        ):
+            if self.n_iter_no_change is None:
+                new = grower.grow(most - n_kept)
+                return new if kept is None else join_grown(kept, new)
+            seen = OutOfBag(key, table, config)
+
+            def add(forest: Forest) -> float:
+                # As deep as it may be: as many trees share a program, however deep they are.
+                deep = with_depth(forest, config.max_depth)
+                return seen.add(self._with_leaves(key, table, config, deep, seen.n_trees))
+
+            step = int(self.n_iter_no_change)
+            return grow_until_flat(grower.grow, add, kept, most, step, float(self.tol))
+
+    def _draw_seed(self) -> int:
+        if self.warm_start and hasattr(self, "_last_fit"):
+            return self._last_fit.seed  # the trees that are kept were drawn with it
+        seed = super()._draw_seed()
+        if self.random_state is None and mesh.spans_processes(mesh.growing_devices()):
+            return int.from_bytes(mesh.of_first_process(seed.to_bytes(4)))
+        return seed
+
+    def _kept_trees(self, config: ForestConfig, table: TrainingTable) -> Grown | None:
+        """Trees of the last fit, where there was one, which more are added to."""
+        if not hasattr(self, "params_"):
+            return None
+        last = self._last_fit_for("warm_start", "Fit a new forest.")
+        last.require_same(table, config, self.missing, self.random_state)
+        return last.grown(self.params_.forest)
+
+    # ------------------------------------------------------------------------------- predict
+    def _map_rows(self, of_ranks: bool, features: NDArray) -> NDArray:
+        with use_threads(self.n_jobs):
+            return super()._map_rows(of_ranks, features)
+
+    def _leaves(self, features: NDArray) -> NDArray:
+        with use_threads(self.n_jobs):
+            return super()._leaves(features)
+
+    def compile(self, batch_sizes: Sequence[int] | None = None) -> Self:
+        """Compile what :meth:`predict` needs now; see :meth:`LabelRanker.compile`."""
+        with use_threads(self.n_jobs):
+            return super().compile(batch_sizes)
+
+    # ------------------------------------------------------------------------------- fitted
+    @property
+    def n_estimators_(self) -> int:
+        """Number of trees."""
+        n_trees: int = self.forest_.n_trees
+        return n_trees
+
+    _extra_types: ClassVar[dict[str, Any]] = {"oob_score": Annotated[float | None, Range(-1, 1)]}
+
+    def _extra_header(self) -> dict[str, Any]:
+        return {"oob_score": self.oob_score_} if hasattr(self, "oob_score_") else {}
+
+    def _restore_extra(self, extra: dict[str, Any]) -> None:
+        if "oob_score" in extra:
+            score = extra["oob_score"]
+            self.oob_score_ = float("nan") if score is None else float(score)

@@ -1,208 +1,262 @@
-"""What a fitted forest tells besides its predictions: leaves, neighbours, out-of-bag rankings."""
+"""What trees tell besides rankings: a base of `TreeLabelRanker`."""
 
-import contextlib
-import functools
-import sys
-from collections.abc import Callable, Iterator
+import abc
 from typing import Any
 
-import chex
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
-from lrrf_jax import metrics
-from lrrf_jax._programs import jit
-from lrrf_jax._threefry import key_from_seed
-from lrrf_jax._typing import Array, NDArray
-from lrrf_jax._validation import warn_user
-from lrrf_jax._xla import COMPILER_OPTIONS, bucket_size, take
-from lrrf_jax.inference.ready import ReadyForest, find_leaves, make_ready, rows_at_once
-from lrrf_jax.learners._table import TrainingTable
-from lrrf_jax.learners.batching import map_rows, map_tiles
-from lrrf_jax.learners.forest.aggregation import ranks_of_sums
+from lrrf_jax._jax_settings import our_settings
+from lrrf_jax._output import as_frame, require_output
+from lrrf_jax._typing import NDArray
+from lrrf_jax._validation import InputError, require_choice, require_integer
+from lrrf_jax.inference.ready import ReadyForest
+from lrrf_jax.learners.forest import nodes, table, text
+from lrrf_jax.learners.forest.config import ForestConfig
+from lrrf_jax.learners.forest.leaves import leaf_at_depth, slots_of_leaves
+from lrrf_jax.learners.forest.neighbors import neighbors
+from lrrf_jax.learners.forest.proximity import proximity
 from lrrf_jax.learners.forest.warm_start import LastFit
-from lrrf_jax.learners.streaming import Seen
-from lrrf_jax.trees.draws import count_rows, keys_of_trees
 from lrrf_jax.trees.forest import Forest
 
-_QUERIES_PER_CALL = 64
 
+class TreeViews(abc.ABC):
+    """Leaves, ways, neighbours and nodes of fitted trees."""
 
-@contextlib.contextmanager
-def progress(verbose: int, n_trees: int) -> Iterator[Callable[[int], None]]:
-    """Show a bar on stderr where ``verbose`` asks for one."""
-    if not verbose:
-        yield lambda n_grown: None
-        return
-    from tqdm import tqdm  # here, so that growing trees does without it
+    config_: ForestConfig
+    forest_: Any
+    _last_fit: LastFit
 
-    with tqdm(total=n_trees, unit="tree", file=sys.stderr) as bar:
-        yield lambda n_grown: bar.update(n_grown) and None
+    # ------------------------------------------------------------------ what a learner provides
+    @abc.abstractmethod
+    def _features(self, X: Any) -> NDArray:
+        """Check rows, float32 (n_samples, n_features)."""
 
+    @abc.abstractmethod
+    def _leaves(self, features: NDArray) -> NDArray:
+        """Leaf that each row reaches in each tree, int32 (n_samples, n_trees)."""
 
-@functools.partial(jit, compiler_options=COMPILER_OPTIONS)
-def _leaf_numbers(forest: ReadyForest, features: Array) -> Array:
-    chex.assert_rank(features, 2)
-    chex.assert_type(features, jnp.float32)
-    return map_tiles(lambda rows: find_leaves(forest, rows).T, features, rows_at_once(forest))
+    @abc.abstractmethod
+    def _on_one(self) -> ReadyForest:
+        """Return the forest as it lies on the first device of this process."""
 
+    # ------------------------------------------------------------------------------- rows
+    def apply(self, X: Any) -> NDArray:
+        """Leaf that each row reaches in each tree.
 
-def leaves(features: NDArray, forest: ReadyForest, seen: Seen | None = None) -> NDArray:
-    """Leaf of each row in each tree, int32 (n_samples, n_trees); ``seen``: see `map_rows`."""
-    return map_rows(lambda rows: _leaf_numbers(forest, rows), features, seen)
+        Returns
+        -------
+        int32 (n_samples, n_estimators)
+            0 .. 2**max_depth - 1, leaves of the complete tree from left to right. A number does
+            not change with the depth that the trees reach. ``forest_`` may have fewer levels; a
+            column of its ``leaf_slot`` is ``leaf >> (max_depth - forest_.depth)``. The column
+            "leaf" of :meth:`trees_to_frame` has the same numbers.
+        """
+        leaf = self._leaves(self._features(X))
+        return leaf_at_depth(leaf, self.forest_.depth, self.config_.max_depth)
 
+    def _leaf_slots(self, X: Any) -> NDArray:  # int32 (n_samples, n_estimators)
+        """Row of ``forest_.leaf_value`` that each row reaches in each tree."""
+        return self._slots(self._features(X))
 
-def leaf_at_depth(leaf: NDArray, depth: int, larger: int) -> NDArray:  # int32, the shape of leaf
-    """Give leaves the numbers that they had if there were more levels of unsplit nodes.
+    def _slots(self, features: NDArray) -> NDArray:  # int32 (n_samples, n_estimators)
+        return slots_of_leaves(self._leaves(features), np.asarray(self.forest_.leaf_slot))
 
-    Rows go right through an unsplit node, so they end in the last leaf below it.
-    """
-    return ((leaf + 1) << (larger - depth)) - 1
+    def decision_path(self, X: Any) -> tuple[Any, NDArray]:
+        """Nodes that each row goes through, from the root to its leaf, in all trees.
 
+        Returns
+        -------
+        indicator : scipy.sparse.csr_matrix, int32 (n_samples, n_nodes)
+            1 where the row of X goes through the node.
+        n_nodes_ptr : int64 (n_estimators + 1,)
+            The nodes of tree t are the columns ``n_nodes_ptr[t] .. n_nodes_ptr[t + 1] - 1``; in
+            each, level after level and from left to right, as in :meth:`trees_to_frame`.
 
-def slots(features: NDArray, forest: ReadyForest) -> NDArray:
-    """Row of ``leaf_value`` that each row reaches in each tree, int32 (n_samples, n_trees)."""
-    table = np.asarray(forest.leaf_slot)
-    return table[np.arange(len(table)), leaves(features, forest)]
+        Notes
+        -----
+        As scikit-learn's forests answer; one tree answers likewise. Takes 12 bytes for each row
+        and node on its way.
 
+        Examples
+        --------
+        >>> from lrrf_jax import LEARNERS
+        >>> tree = LEARNERS["lrt"]().fit([[0.0], [1], [2], [3]], 2 * [[1, 2]] + 2 * [[2, 1]])
+        >>> indicator, n_nodes_ptr = tree.decision_path([[0.0], [3]])
+        >>> indicator.toarray().tolist(), n_nodes_ptr.tolist()
+        ([[1, 0, 1], [1, 1, 0]], [0, 3])
+        """
+        return nodes.decision_path(self.forest_, self._leaves(self._features(X)))
 
-@functools.partial(jit, static_argnames=("n_rows", "bootstrap"), compiler_options=COMPILER_OPTIONS)
-def _all_counts(
-    key: Array,  # uint32 (n_trees, 2)
-    n_samples: Array,  # int32 ()
-    *,
-    n_rows: int,
-    bootstrap: bool,
-) -> Array:  # int32 (n_trees, n_rows)
-    chex.assert_shape([key, n_samples], [(None, 2), ()])
-    chex.assert_type([key, n_samples], [jnp.uint32, jnp.int32])
-    return lax.map(lambda tree: count_rows(tree[None], n_samples, n_rows, bootstrap).copies, key)
+    def proximity(self, X: Any, Y: Any = None, *, sparse_output: bool = True) -> Any:
+        """Share of the trees in which two rows meet in a leaf.
 
+        Parameters
+        ----------
+        X : array-like or data frame, (n_samples, n_features)
+        Y : array-like or data frame, (n_others, n_features), optional
+            What rows of X are compared with; by default the rows that the model was fitted on.
+        sparse_output : bool
+            Whether to return a sparse matrix.
 
-def bootstrap_table(
-    key: Array, n_samples: int, n_trees: int, bootstrap: bool
-) -> NDArray:  # int32 (n_samples, n_trees)
-    """How often each tree drew each training row."""
-    counts = _all_counts(
-        keys_of_trees(key, np.arange(n_trees, dtype=np.int32)).rows,
-        np.int32(n_samples),
-        n_rows=bucket_size(n_samples),
-        bootstrap=bootstrap,
-    )
-    return np.asarray(counts)[:, :n_samples].T
+        Returns
+        -------
+        scipy.sparse.csr_matrix or array, float32 (n_samples, n_others)
+            From 0 to 1, which a row has with its equals. Columns are numbered as the rows that
+            were passed to ``fit``; those left out of training have zeros.
 
+        Raises
+        ------
+        InputError
+            Without ``Y``, where the model comes from a file, which holds no rows.
 
-@functools.partial(jit, static_argnames=("k",), compiler_options=COMPILER_OPTIONS)
-def _heaviest(
-    query: Array,  # int32 (n_queries, n_trees), leaves
-    leaf: Array,  # int32 (n_trees, n_training), leaves; -1: not drawn
-    share: Array,  # float32 (n_trees, n_training)
-    k: int,
-) -> tuple[Array, Array]:
-    n_queries, n_trees = query.shape
-    chex.assert_shape([leaf, share], (n_trees, None))
-    chex.assert_equal_shape([leaf, share])
-    chex.assert_type([query, leaf, share], [jnp.int32, jnp.int32, jnp.float32])
+        Notes
+        -----
+        Breiman's proximity: every row counts, whether or not a tree drew it, and so that of X with
+        X is symmetric. Times the number of trees, it is what quantile-forest counts as
+        ``proximity_counts``. :meth:`neighbors` weighs by the bootstrap instead, as predictions do.
 
-    def add(total, tree):
-        mine, theirs, share = tree
-        same = mine[:, None] == theirs[None, :]
-        return total + jnp.where(same, share, jnp.float32(0)), None
+        X is taken in chunks, so that besides the result there are some 100 MB in work. The result
+        takes 8 bytes for each pair of rows that meet, which may be all of them where trees are
+        shallow: pass X in parts where it is too large. Costs O(n_estimators) for each such pair.
 
-    total = jnp.zeros((n_queries, leaf.shape[1]), jnp.float32)
-    total = lax.scan(add, total, (query.T, leaf, share))[0]
-    # top_k puts the lower index first among equals.
-    weight, row = lax.top_k(total, k)
-    return jnp.where(weight > 0, row, -1), weight
+        Examples
+        --------
+        >>> from lrrf_jax import LEARNERS
+        >>> tree = LEARNERS["lrt"]().fit([[0.0], [1], [2], [3]], 2 * [[1, 2]] + 2 * [[2, 1]])
+        >>> tree.proximity([[0.0], [9]], sparse_output=False).tolist()
+        [[1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 1.0]]
+        """
+        features = self._features(X)
+        if Y is not None:
+            others = self._features(Y)
+        else:
+            last = self._last_fit_for("proximity", "Pass the rows to compare with as Y.")
+            others = last.features
+        slots, n_slots = self._slots(others), len(self.forest_.leaf_value)
+        if Y is None and len(others) < last.n_rows:  # rows left out meet nobody
+            every = np.full((last.n_rows, slots.shape[1]), n_slots, slots.dtype)
+            every[last.row] = slots
+            slots, n_slots = every, n_slots + 1
+        return proximity(self._slots(features), slots, n_slots, sparse_output=sparse_output)
 
+    def neighbors(self, X: Any, k: int = 5) -> tuple[NDArray, NDArray]:
+        """Training rows that share leaves with each row, as the paper of LR-RF retrieves them.
 
-def neighbors(
-    features: NDArray, k: int, forest: ReadyForest, last: LastFit
-) -> tuple[NDArray, NDArray]:  # int64 (n_samples, k), float32 (n_samples, k)
-    """Find the training rows of most weight in the leaves of each row."""
-    n_training, n_trees = len(last.features), forest.leaf_slot.shape[0]
-    key = key_from_seed(last.seed)
-    # Rows of one unsplit node may have different leaf numbers; they share a slot.
-    slot = slots(last.features, forest)
-    weight = bootstrap_table(key, n_training, n_trees, last.config.bootstrap).astype(np.float64)
-    if last.weight is not None:
-        weight = weight * last.weight[:, None]
-    of_slot = np.bincount(slot.ravel(), weight.ravel(), len(forest.leaf_value))
-    share = weight / np.maximum(of_slot[slot], np.finfo(np.float64).tiny) / n_trees
-    training_slot = np.where(weight > 0, slot, -1).astype(np.int32)
-    query = slots(features, forest)
+        A training row weighs, in each tree, its share of the rows of the bootstrap in the leaf
+        (of all rows, where there is none); weights are means over trees, so those of all training
+        rows sum to 1.
 
-    width = min(k, n_training)
-    rows = np.full((len(features), k), -1, np.int64)
-    weights = np.zeros((len(features), k), np.float32)
-    tables = jax.device_put((training_slot.T, share.T.astype(np.float32)))
-    for start in range(0, len(features), _QUERIES_PER_CALL):
-        block = query[start : start + _QUERIES_PER_CALL]
-        used = len(block)
-        block = np.pad(block, ((0, _QUERIES_PER_CALL - used), (0, 0)), constant_values=-2)
-        found, value = jax.device_get(_heaviest(block, *tables, k=width))
-        found, value = found[:used], value[:used]
-        rows[start : start + used, :width] = np.where(found >= 0, last.row[found], -1)
-        weights[start : start + used, :width] = value
-    return rows, weights
+        Returns
+        -------
+        indices : int64 (n_samples, k)
+            Numbers of rows as passed to ``fit``, heaviest first, lower numbers first on a tie;
+            -1 where fewer than ``k`` rows share a leaf.
+        weights : float32 (n_samples, k)
 
+        Raises
+        ------
+        InputError
+            Where the model comes from a file, which holds no rows.
 
-@functools.partial(
-    jit, static_argnames=("n_labels", "aggregation"), compiler_options=COMPILER_OPTIONS
-)
-def _out_of_bag_ranks(
-    forest: ReadyForest, features: Array, drawn: Array, *, n_labels: int, aggregation: str
-) -> Array:
-    n_trees = len(forest.leaf_slot)
-    chex.assert_shape(drawn, (len(features), n_trees))
-    chex.assert_rank([features, forest.leaf_value], 2)
-    chex.assert_type([features, drawn, forest.leaf_value], [jnp.float32, jnp.int32, jnp.int32])
-    leaf = find_leaves(forest, features)
+        Notes
+        -----
+        Costs O(n_samples n_training n_estimators).
+        """
+        features = self._features(X)
+        last = self._last_fit_for("neighbors", "Fit the forest in this process.")
+        require_integer(k, "k", 1)
+        with our_settings():
+            return neighbors(features, int(k), self._on_one(), last)
 
-    def add(total, tree):
-        slots, leaf, drawn = tree
-        value = take(forest.leaf_value, take(slots, leaf))
-        return total + jnp.where((drawn == 0)[:, None], value, 0), None
+    def _last_fit_for(self, what: str, remedy: str) -> LastFit:
+        if not hasattr(self, "_last_fit"):
+            raise InputError(
+                f"{what} needs the training rows, which a saved model does not hold. {remedy}"
+            )
+        return self._last_fit
 
-    total = jnp.zeros((len(features), forest.leaf_value.shape[1]), jnp.int32)
-    total = lax.scan(add, total, (forest.leaf_slot, leaf, drawn.T))[0]
-    return ranks_of_sums(total, n_labels, aggregation)
+    # ------------------------------------------------------------------------------- nodes
+    def export_text(self, tree: int = 0, *, max_depth: int = 10, decimals: int = 2) -> str:
+        """Write a tree down as text, as scikit-learn's ``export_text`` does.
 
+        Parameters
+        ----------
+        tree : int
+            Which tree, from 0.
+        max_depth : int
+            Levels of tests to write; what is below them is a "truncated branch".
+        decimals : int
+            Digits of thresholds behind the point.
 
-def out_of_bag(
-    key: Array, forest: Forest, table: TrainingTable, config: Any
-) -> tuple[NDArray, float]:
-    """Rank each training row by the trees that did not draw it.
+        Returns
+        -------
+        str
+            For each node its test, then the lines of those that pass it, then what the others
+            have, and their lines. Categories are written as the sets of levels that go either way;
+            missing values go with the line that says "or missing", else with the other. A leaf
+            names the labels in the order that it votes for, best first.
 
-    Returns float64 (n_rows, n_labels), NaN for rows that every tree drew or that were left out
-    of training, and their mean tau, NaN where there is none.
-    """
-    n_samples, n_features = table.features.shape
-    drawn = bootstrap_table(key, n_samples, forest.n_trees, config.bootstrap)
-    ready = make_ready(forest)
-    # Counts ride along as further columns, so that both are cut into the same batches.
-    both = np.concatenate([table.features, drawn.astype(np.float32)], axis=1)
+        Examples
+        --------
+        >>> from lrrf_jax import LEARNERS
+        >>> tree = LEARNERS["lrt"]()
+        >>> tree = tree.fit([[0.0], [1], [2], [3]], 2 * [[1, 2]] + 2 * [[2, 1]],
+        ...                 feature_names=["age"], labels=["tea", "milk"])
+        >>> print(tree.export_text())
+        |--- age >= 1.50
+        |   |--- ranking: milk > tea
+        |--- age <  1.50
+        |   |--- ranking: tea > milk
+        """
+        self._require_tree(tree)
+        require_integer(max_depth, "max_depth", 1)
+        require_integer(decimals, "decimals", 0)
+        return text.export_text(self, tree, max_depth=max_depth, decimals=decimals)
 
-    def ranks(block):
-        return _out_of_bag_ranks(
-            ready,
-            block[:, :n_features],
-            block[:, n_features:].astype(np.int32),
-            n_labels=config.n_labels,
-            aggregation=config.aggregation,
-        )
+    def trees_to_frame(self, output: str = "pandas") -> Any:
+        """List the nodes of all trees, one a row, as XGBoost's ``trees_to_dataframe`` does.
 
-    out = np.full((table.n_rows, config.n_labels), np.nan)
-    never: NDArray = np.all(drawn > 0, axis=1)
-    out[table.row] = np.where(never[:, None], np.nan, map_rows(ranks, both))
-    if never.any():
-        warn_user(
-            f"{never.sum()} of {n_samples} rows were drawn by every tree and have no out-of-bag "
-            "ranking; grow more trees."
-        )
-    if never.all():
-        return out, float("nan")
-    ranked = table.row[~never]
-    return out, metrics.kendall_tau(table.positions[~never], out[ranked], table.weight_of(~never))
+        Parameters
+        ----------
+        output : {"pandas", "polars", "arrow"}
+            The kind of data frame.
+
+        Returns
+        -------
+        data frame, (n_nodes, 11 or 12)
+            - tree: its number, from 0;
+            - node: its number in the tree, from 0, level after level and from left to right, as
+              the columns of :meth:`decision_path`;
+            - depth: tests above it;
+            - feature: name of the feature that it tests; A1, A2, ... where there are no names;
+            - threshold: rows at or above it go left; -inf: all but missing values do; NaN for
+              categories;
+            - levels: only where the model knows categories, the levels that go left;
+            - missing: the way of missing values, "left" or "right";
+            - left, right: numbers of its children in the tree, -1 at a leaf;
+            - gain: share of what the splits of its tree took away from the impurity; its mean over
+              trees is ``feature_importances_``. NaN in a model from a file, which does not hold it;
+            - leaf: its number as :meth:`apply` gives it, -1 where it is none;
+            - ranking: of a leaf, the labels in the order that it votes for, as "a > b > c".
+
+            Nothing (None, or null) where a column says nothing of a node.
+
+        Examples
+        --------
+        >>> from lrrf_jax import LEARNERS
+        >>> tree = LEARNERS["lrt"]().fit([[0.0], [1], [2], [3]], 2 * [[1, 2]] + 2 * [[2, 1]])
+        >>> tree.trees_to_frame()[["node", "feature", "threshold", "left", "right", "ranking"]]
+           node feature  threshold  left  right  ranking
+        0     0      A1        1.5     1      2     None
+        1     1    None        NaN    -1     -1  L2 > L1
+        2     2    None        NaN    -1     -1  L1 > L2
+        """
+        require_choice(output, "output", ("pandas", "polars", "arrow"))
+        require_output(output)
+        self._require_tree(0)
+        known = getattr(self, "_last_fit", None)
+        return as_frame(table.node_columns(self, known.gain if known else None), output)
+
+    def _require_tree(self, tree: int) -> None:
+        forest: Forest = self.forest_
+        require_integer(tree, "tree", 0, forest.n_trees - 1)

@@ -8,40 +8,57 @@ import numpy as np
 
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError
+from lrrf_jax.learners._coding import Categories
 from lrrf_jax.learners._table import TrainingTable
 from lrrf_jax.learners.forest.config import ForestConfig
 from lrrf_jax.learners.forest.fit import hash_of, rankings_learnt
+from lrrf_jax.trees.blocks import Grown
+from lrrf_jax.trees.forest import Forest, is_split
 
 _PARAMETER_OF = {"n_candidates": "max_features", "max_thresholds": "max_bins"}
 
 
 class LastFit(NamedTuple):
-    """The training table of a fit, its rankings as a hash, and the settings."""
+    """The training table of a fit, its rankings as a hash, the settings, and what splits gained."""
 
     features: NDArray  # float32 (n_samples, n_features)
     rankings: str
     weight: NDArray | None  # float64 (n_samples,)
     row: NDArray  # int64 (n_samples,), in the user's table
+    n_rows: int  # of the user's table
     labels: list[str]
     feature_names: list[str] | None
     missing: str
     config: ForestConfig
     seed: int
+    categories: Categories
+    gain: NDArray  # float32 (n_splits,), trees in order, in each level after level
 
     @classmethod
-    def of(cls, table: TrainingTable, config: ForestConfig, missing: str, seed: int) -> Self:
+    def of(
+        cls, table: TrainingTable, config: ForestConfig, missing: str, seed: int, grown: Grown
+    ) -> Self:
         """Remember a fit."""
         return cls(
             table.features,
             hash_of(rankings_learnt(table, config)),
             table.weight,
             table.row,
+            table.n_rows,
             table.labels,
             table.feature_names,
             missing,
             config,
             seed,
+            table.categories,
+            np.asarray(grown.gain)[is_split(grown.forest)],
         )
+
+    def grown(self, forest: Forest) -> Grown:
+        """Give the trees of the fit back with what their splits gained."""
+        gain = np.zeros(forest.feature.shape, np.float32)
+        gain[is_split(forest)] = self.gain
+        return Grown(forest, gain)
 
     def require_same(
         self, table: TrainingTable, config: ForestConfig, missing: str, random_state: Any
@@ -65,7 +82,7 @@ class LastFit(NamedTuple):
         seeded = isinstance(random_state, numbers.Integral)
         unchanged = {
             "missing": table.complete or missing == self.missing,
-            "X": _same(table.features, self.features),
+            "X": _same(table.features, self.features) and table.categories == self.categories,
             "y": hash_of(rankings_learnt(table, config)) == self.rankings,
             "sample_weight": _same(table.weight, self.weight),
             "labels": table.labels == self.labels,
