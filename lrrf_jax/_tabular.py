@@ -12,7 +12,7 @@ import re
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import IO, NamedTuple, TypeVar, cast
+from typing import IO, Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 import pyarrow as pa
@@ -198,6 +198,27 @@ def plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
         chunks = [pc.run_end_decode(chunk) for chunk in column.chunks]
         return plain(pa.chunked_array(chunks, column.type.value_type))
     return as_type(column, pa.large_string()) if is_text(column.type) else column
+
+
+def different_cells(
+    column: pa.ChunkedArray, name: str, rows: Rows
+) -> Iterator[tuple[list[Any], NDArray]]:
+    """Yield the different cells of each piece of a column, and which of them each row has.
+
+    A row without a cell has the number after the last. Cells that differ may be there twice.
+    """
+    if pa.types.is_run_end_encoded(column.type):
+        column = plain(column)
+    if pa.types.is_nested(column.type) and not pa.types.is_dictionary(column.type):
+        raise InputError(
+            f"{rows.path}: column {name!r} must hold categories, and its type is {column.type}. "
+            "Convert it to text, or leave it out."
+        )
+    for chunk in column.chunks:
+        coded = chunk if pa.types.is_dictionary(chunk.type) else chunk.dictionary_encode()
+        cells = coded.dictionary.to_pylist()
+        indices = coded.indices.fill_null(len(cells)) if coded.null_count else coded.indices
+        yield cells, indices.to_numpy(zero_copy_only=False)
 
 
 def as_type(values: ArrowValues, type_: pa.DataType) -> ArrowValues:

@@ -175,7 +175,7 @@ def _is_number(cell: str) -> bool:
 def arff_rows(lines: Sequence[str], left_out: list[str], rows: Rows) -> list[ArffRow]:
     """Split lines of data, dense or sparse, into one cell an attribute, and a weight.
 
-    A sparse row, ``{0 1.5, 3 a>b}``, names attributes, from 0; ``left_out`` has the cells of others.
+    A sparse row, ``{0 1.5, 3 a>b}``, names attributes, from 0; others have their ``left_out``.
     """
     found = []
     for row, line in enumerate(lines):

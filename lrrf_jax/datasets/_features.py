@@ -9,6 +9,7 @@ import pyarrow as pa
 from lrrf_jax._tabular import (
     CORRECT,
     Rows,
+    different_cells,
     finite_features,
     foreign_number,
     is_text,
@@ -62,7 +63,7 @@ def read_features(
     for j, name in enumerate(names):
         column = table[name]
         if name in named or name in declared or pa.types.is_dictionary(column.type):
-            categories[name] = _category(column, how.missing, declared.get(name))
+            categories[name] = _category(column, name, rows, how, declared.get(name))
             _require_declared(categories[name], declared.get(name), name, rows)
             continue
         try:
@@ -71,7 +72,7 @@ def read_features(
             cells = trimmed_text(plain(column), how.missing) if is_text(column.type) else None
             if cells is None or _numbers_among(cells, name, rows):
                 raise
-            categories[name] = _category(column, how.missing)
+            categories[name] = _category(column, name, rows, how)
         else:
             matrix[:, j] = finite_features(values, name, rows)
     return Features(tuple(names), matrix, categories)
@@ -105,18 +106,19 @@ def _reads_as_number(text: str, decimal: str) -> bool:
 
 
 def _category(
-    column: pa.ChunkedArray, missing: Sequence[str], declared: Sequence[str] | None = None
+    column: pa.ChunkedArray,
+    name: str,
+    rows: Rows,
+    how: Reading,
+    declared: Sequence[str] | None = None,
 ) -> pa.DictionaryArray:
     """Make levels of the different cells: in the order that is declared, or else by name."""
-    if pa.types.is_run_end_encoded(column.type):
-        column = plain(column)
     levels: dict[str, None] = dict.fromkeys(declared or ())
     pieces = []
-    for chunk in column.chunks:
-        coded = chunk if pa.types.is_dictionary(chunk.type) else chunk.dictionary_encode()
-        texts = [_level(value, missing) for value in coded.dictionary.to_pylist()]
+    for cells, indices in different_cells(column, name, rows):
+        texts = [_level(cell, how.missing) for cell in cells]
         levels.update(dict.fromkeys(text for text in texts if text is not None))
-        pieces.append((texts, coded.indices.fill_null(len(texts)).to_numpy(zero_copy_only=False)))
+        pieces.append((texts, indices))
     names = list(levels)
     if declared is None and not pa.types.is_dictionary(column.type):
         names.sort(key=natural_key)
@@ -140,8 +142,8 @@ def _require_declared(
     row = int(np.argmax(strange))
     raise InputError(
         f"{rows.path}: column {name!r} must hold one of {', '.join(declared)}; {rows.at(row)} "
-        f"holds {column[row].as_py()!r} ({int(strange.sum())} of {len(strange)} rows fail). Correct "
-        "the cell, or declare its value."
+        f"holds {column[row].as_py()!r} ({int(strange.sum())} of {len(strange)} rows fail). "
+        "Correct the cell, or declare its value."
     )
 
 

@@ -47,7 +47,7 @@ def rankings_from_ordering_columns(
     found: set[str] = set()
     for column in columns:
         found.update(pc.unique(column).drop_null().to_pylist())
-    if not known and all(_INDEX.fullmatch(name) for name in found):
+    if not known and all(_INDEX.fullmatch(name.replace(rows.decimal, ".")) for name in found):
         cells = column_numbers(table, names, rows, how.missing)
         return rankings_from_indices(cells, len(names), rows), tuple(names)
     _require_clear(texts, missing, names, rows, how)

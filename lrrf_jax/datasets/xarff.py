@@ -35,10 +35,10 @@ def read_xarff(path: str, name: str, how: Reading) -> LabelRankingData:
     The ranking is the last attribute, ``@attribute L RANKING {L1,L2,L3}``; keywords ignore case.
     A cell holds ``L2>L1``, where labels that tie are joined by ``=``, or chains joined by ``|``
     which together put every two of the labels they name in order; ``?`` is a ranking that is
-    wholly missing. Labels that a row does not name are missing. The features are numeric; nominal with
-    numbers as values, which are read as such; or other nominal ones, which are categories. A weight
-    in braces behind a row is its ``sample_weight``; sparse rows, comments, both kinds of quotes and
-    a comma behind the last cell are read as WEKA does.
+    wholly missing. Labels that a row does not name are missing. The features are numeric; nominal
+    with numbers as values, which are read as such; or other nominal ones, which are categories. A
+    weight in braces behind a row is its ``sample_weight``; sparse rows, comments, both kinds of
+    quotes and a comma behind the last cell are read as WEKA does.
     """
     file = open_arff(path, how.encoding)
     header = _header(file, how)

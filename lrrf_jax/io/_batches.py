@@ -13,6 +13,7 @@ from lrrf_jax._tabular import (
     TEXT_SUFFIXES,
     Rows,
     finite_features,
+    is_text,
     match_columns,
     no_rows,
     numbers,
@@ -23,7 +24,7 @@ from lrrf_jax._tabular import (
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError
 from lrrf_jax.io._cells import Cells, level_codes
-from lrrf_jax.io._sources import array_names, array_shape, arrays, tables
+from lrrf_jax.io._sources import array_names, array_shape, arrays, table_schema, tables
 
 Batch = tuple[NDArray, pa.Table | None]
 _TILE_ROWS = 2048
@@ -83,7 +84,15 @@ def table_batches(
     categories = cells.categories(features)
     numeric = [name for name in features if name not in set(categories)]
     verbatim = [*kept, *categories]
-    pieces = tables(path, numeric, verbatim, batch_rows, first, stop, cells.missing, cells.dialect)
+    schema = table_schema(path)
+    coded = [
+        name
+        for name in categories
+        if name not in kept and schema is not None and is_text(schema.field(name).type)
+    ]
+    pieces = tables(
+        path, numeric, verbatim, batch_rows, first, stop, cells.missing, cells.dialect, coded
+    )
     for table in _regrouped(pieces, batch_rows, rows.decimal):
         X = feature_matrix(table, features, rows._replace(first=done), cells)
         done += len(X)

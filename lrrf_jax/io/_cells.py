@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from lrrf_jax._categories import unknown_level
 from lrrf_jax._dialect import UNTOLD, Dialect, as_dialect
-from lrrf_jax._tabular import MISSING, Rows, as_missing, plain, without_missing
+from lrrf_jax._tabular import MISSING, Rows, as_missing, different_cells, without_missing
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError, require_choice
 
@@ -71,16 +71,10 @@ def level_codes(
         For a level that the model does not know, unless such are taken as missing.
     """
     code = _code_of(levels)
-    if pa.types.is_run_end_encoded(column.type):
-        column = plain(column)
     pieces = [np.empty(0, np.float32)]
-    for chunk in column.chunks:
-        coded = chunk if pa.types.is_dictionary(chunk.type) else chunk.dictionary_encode()
-        values = coded.dictionary.to_pylist()
+    for values, indices in different_cells(column, name, rows):
         of_value = [_code(value, code, cells.missing) for value in values]
-        indices = coded.indices.fill_null(len(values)) if coded.null_count else coded.indices
-        table = np.array([*of_value, np.nan], np.float32)
-        pieces.append(table[indices.to_numpy(zero_copy_only=False)])
+        pieces.append(np.array([*of_value, np.nan], np.float32)[indices])
     codes = np.concatenate(pieces)
     strange = codes == _UNKNOWN
     if strange.any():

@@ -50,7 +50,10 @@ XARFF_REFUSED = {
     "no data": (HEADER, "no line @data"),
     "no rows": (HEADER + "@data\n\n", "no rows"),
     "no attributes": ("@data\n1,a>b\n", "no @attribute line"),
-    "text": ("@attribute c STRING\n" + HEADER + "@data\nx,1,a>b\n", "'c' (line 1) must be NUM"),
+    "kind of text": (
+        "@attribute c STRING\n" + HEADER + "@data\nx,1,a>b\n",
+        "'c' (line 1) must be NUM",
+    ),
     "no value of a nominal": (
         "@attribute c {x,y}\n" + HEADER + "@data\nx,1,a>b\nz,2,a>b\n",
         "column 'c' must hold one of x, y; row 2 (line 6) holds 'z' (1 of 2 rows fail)",
