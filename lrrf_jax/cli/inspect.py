@@ -30,36 +30,43 @@ def inspect(
         return
     show_facts(_worded(facts))
     if "feature_importances" in facts:
-        names = facts["features"] or [str(j) for j in range(facts["n_features"])]
-        shares = sorted(zip(facts["feature_importances"], names, strict=True), reverse=True)
+        shares = facts["feature_importances"]
+        names = (
+            facts["features"] if "steps" not in facts else None
+        )  # of what steps make there are none
+        names = names or [str(j) for j in range(len(shares))]
+        shares = sorted(zip(shares, names, strict=True), reverse=True)
         lines = [f"  {share:.4f}  {_streams.printable(name, keep='')}" for share, name in shares]
         _runtime.show("\n".join(["importance of features", *lines]))
 
 
 def _facts(path: str, header: dict[str, Any], ranker: Any) -> dict[str, Any]:
     names = getattr(ranker, "feature_names_in_", None)
-    facts = {
+    learner = getattr(ranker, "ranker", ranker)  # the last step of a pipeline
+    facts: dict[str, Any] = {
         "model": path,
         "bytes": os.path.getsize(path),
         "format_version": header["format_version"],
         "library_version": header["library_version"],
         "sha256": header["sha256"],
         "learner": header.get("learner"),
-        "params": ranker.get_params(),
+        "params": learner.get_params(),
         "labels": [str(label) for label in ranker.labels_],
         "n_features": int(ranker.n_features_in_),
         "features": None if names is None else [str(name) for name in names],
     }
-    if hasattr(ranker, "aggregation_"):
-        facts["aggregation"] = ranker.aggregation_
-    if hasattr(ranker, "forest_"):
+    if learner is not ranker:
+        facts["steps"] = header["pipeline"]["steps"]
+    if hasattr(learner, "aggregation_"):
+        facts["aggregation"] = learner.aggregation_
+    if hasattr(learner, "forest_"):
         facts |= {
-            "trees": ranker.forest_.n_trees,
-            "depth": _longest_path(ranker.forest_),
-            "leaves": len(ranker.forest_.leaf_value),
+            "trees": learner.forest_.n_trees,
+            "depth": _longest_path(learner.forest_),
+            "leaves": len(learner.forest_.leaf_value),
         }
-    if hasattr(ranker, "feature_importances_"):
-        facts["feature_importances"] = [float(share) for share in ranker.feature_importances_]
+    if hasattr(learner, "feature_importances_"):
+        facts["feature_importances"] = [float(share) for share in learner.feature_importances_]
     return facts
 
 
@@ -84,6 +91,8 @@ def _worded(facts: dict[str, Any]) -> dict[str, str]:
         f"labels ({len(facts['labels'])})": ", ".join(facts["labels"]),
         f"features ({facts['n_features']})": ", ".join(facts["features"] or ["without names"]),
     }
+    for number, step in enumerate(facts.get("steps", ()), 1):
+        rows[f"step {number}"] = step
     if "aggregation" in facts:
         rows["aggregation"] = facts["aggregation"]
     if "trees" in facts:

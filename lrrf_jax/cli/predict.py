@@ -300,7 +300,8 @@ def _look_at(source: str, header: dict[str, Any], output: str, **options: Any) -
     from lrrf_jax.cli import _learners
     from lrrf_jax.io.first_look import require_file_for_file
 
-    names, n_features = header.get("feature_names"), header.get("n_features")
+    about = header["pipeline"] if isinstance(header.get("pipeline"), dict) else header
+    names, n_features = about.get("feature_names"), about.get("n_features")
     if isinstance(names, list) and all(isinstance(name, str) for name in names):
         n_features = len(names)
     elif names is not None or type(n_features) is not int:
