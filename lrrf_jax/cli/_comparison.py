@@ -211,7 +211,11 @@ def _name_in_results(source: str, table: Any) -> str:
     digest = hashlib.sha256()
     weight = () if table.sample_weight is None else (table.sample_weight,)
     scores = () if table.scores is None else (table.scores,)
-    for array in (table.X, table.y, *weight, *scores):
+    features = (table.X,)
+    if not isinstance(table.X, np.ndarray):  # with categories
+        digest.update(repr(table.X.to_pydict()).encode())
+        features = ()
+    for array in (*features, table.y, *weight, *scores):
         digest.update(str(array.shape).encode())
         digest.update(np.ascontiguousarray(array, np.float64).tobytes())
     return f"{source}{_MARK}{digest.hexdigest()[:12]}"
