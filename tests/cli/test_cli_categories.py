@@ -32,7 +32,9 @@ def test_text_columns_are_features(lrrf, tmp_path, table):
     np.testing.assert_array_equal(pd.read_csv(output), ranker.predict(data.X))
     code, out, _ = lrrf("evaluate", "--model", model, table, "--json")
     assert code == 0
-    assert json.loads(out)["results"][0]["tau"] == pytest.approx(ranker.score(data.X, data.y))
+    assert json.loads(out)["results"][0]["kendall_tau"] == pytest.approx(
+        ranker.score(data.X, data.y)
+    )
 
 
 def test_a_level_that_training_did_not_know_is_told(lrrf, tmp_path, table):
