@@ -28,7 +28,7 @@ from typing import Annotated, Any
 
 import typer
 
-from lrrf_jax.cli import _streams, benchmark, datasets, evaluate, inspect, predict, train
+from lrrf_jax.cli import _streams, benchmark, datasets, doctor, evaluate, inspect, predict, train
 from lrrf_jax.cli._command import Command
 
 INTERRUPTED = 130
@@ -46,6 +46,7 @@ for _command in (
     evaluate.evaluate,
     inspect.inspect,
     benchmark.benchmark,
+    doctor.doctor,
 ):
     app.command(cls=Command)(_command)
 app.add_typer(datasets.app, name="datasets")

@@ -32,6 +32,10 @@ class Reading(NamedTuple):
     lower_is_better: bool = False
     fold_column: str | None = None
     group_column: str | None = None
+    categories: str | list[str] | None = None
+    delimiter: str | None = None
+    decimal: str | None = None
+    encoding: str | None = None
 
     def arguments(self) -> dict[str, Any]:
         """Return the arguments of `datasets.read` that were typed."""
@@ -41,7 +45,7 @@ class Reading(NamedTuple):
         typed["label_names"] = names[0] if names and len(names) == 1 else names
         typed["missing"] = typed.pop("missing_values")
         typed["format"] = typed.pop("input_format")
-        for name in ("exclude", "missing", "label_names"):
+        for name in ("exclude", "missing", "label_names", *self._fields[-4:]):
             if typed[name] is None:
                 del typed[name]
         return typed
@@ -75,7 +79,8 @@ def read_data(source: str, reading: Reading) -> Any:  # LabelRankingData
         raise typer.BadParameter(
             f"{source} has fixed columns. Leave --features, --labels, --ranking, --convention, "
             "--close-gaps, --exclude, --label-names, --scores, --lower-is-better, --fold-column, "
-            "--group-column and --input-format out."
+            "--group-column, --categories, --delimiter, --decimal, --encoding and --input-format "
+            "out."
         )
     if source.startswith(ASLIB):
         return datasets.read_aslib(source.removeprefix(ASLIB))
@@ -95,6 +100,8 @@ def select_features(source: str, data: Any, names: list[str] | None) -> Any:  # 
             f"{source}: {len(lacking)} of the {len(names)} features of the model are not there: "
             f"{', '.join(map(repr, lacking[:10]))}. Rename the columns."
         )
+    if hasattr(data.X, "select"):  # a table, where some are categories
+        return data._replace(X=data.X.select(names), feature_names=tuple(names))
     columns = [at[name] for name in names]
     X = data.X.select(columns) if hasattr(data.X, "select") else data.X[:, columns]  # a table
     return data._replace(X=X, feature_names=tuple(names))

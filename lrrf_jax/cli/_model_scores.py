@@ -40,6 +40,9 @@ def _scores_of_file(ranker: Any, source: str, reading: Any) -> dict[str, Any]:
         reading = reading._replace(features=names)
     if reading.missing_values is None:
         reading = reading._replace(missing_values=getattr(ranker, "missing_values_", None))
+    categories = [name for name in getattr(ranker, "feature_categories_", ()) if by_name]
+    if categories and reading.categories is None and not source.startswith(_learners.NAMED):
+        reading = reading._replace(categories=categories)
     table = _learners.read_data(source, reading)
     if by_name:
         table = _learners.select_features(source, table, names)

@@ -32,6 +32,13 @@ def require_shard(text: str | None) -> None:
         raise typer.BadParameter(str(error), param_hint="--shard") from error
 
 
+class Unseen(enum.StrEnum):
+    """What becomes of a level of a category that training did not know."""
+
+    error = "error"
+    missing = "missing"
+
+
 class Convention(enum.StrEnum):
     """What label columns hold."""
 
@@ -81,6 +88,41 @@ Exclude = Annotated[
         metavar="GLOB",
         help="Columns that are neither features nor labels, such as an id: names or globs, "
         "joined by commas.",
+    ),
+]
+Categories = Annotated[
+    str | None,
+    typer.Option(
+        metavar="GLOB",
+        help="Feature columns that are categories although they hold numbers, such as codes: names "
+        "or globs, joined by commas. Columns of text without any number are categories anyway.",
+    ),
+]
+Delimiter = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SIGN",
+        help="What parts the cells of text tables, such as ';' or tab.  [default: tab in .tsv, in "
+        ".csv the one of comma, semicolon, tab and bar that fits]",
+    ),
+]
+Decimal = Annotated[
+    str | None,
+    typer.Option(metavar="SIGN", help="The decimal sign in text tables, . or ,  [default: .]"),
+]
+Encoding = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="Encoding of text tables, such as latin1 or cp1252.  [default: UTF-8, or what the "
+        "file's mark says]",
+    ),
+]
+HowUnseen = Annotated[
+    Unseen | None,
+    typer.Option(
+        "--unseen",
+        help="A level of a category that training did not know is an error, or a missing value.",
     ),
 ]
 MissingValues = Annotated[

@@ -6,8 +6,10 @@ Names that a stranger chose can do nothing to a terminal.
 import contextlib
 import json
 import os
+import shutil
 import sys
 import unicodedata
+from collections.abc import Iterator
 from typing import Any
 
 import typer
@@ -50,9 +52,23 @@ def write(text: str) -> None:
         Where they cannot be written. A reader that has enough, as in ``lrrf ... | head -1``, is
         no error: the command goes on, and says nothing more.
     """
-    try:
+    with _stdout_written():
         typer.echo(text)
         sys.stdout.flush()
+
+
+def copy(path: str) -> None:
+    """Write the bytes of a file to stdout; raises as `write`."""
+    with open(path, "rb") as file, _stdout_written():
+        sys.stdout.flush()
+        shutil.copyfileobj(file, sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+
+
+@contextlib.contextmanager
+def _stdout_written() -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
         from lrrf_jax._validation import unwritable
 

@@ -31,7 +31,9 @@ def show_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 
 def show_facts(facts: Mapping[str, str]) -> None:
-    """Write a line per name and what belongs to it."""
+    """Write a line per name and what belongs to it; nothing where there are none."""
+    if not facts:
+        return
     cells = [[printable(cell, keep="") for cell in pair] for pair in facts.items()]
     if sys.stdout.isatty():
         from rich.table import Table

@@ -1,8 +1,12 @@
 """``lrrf predict``."""
 
+import contextlib
 import enum
 import glob
 import os
+import sys
+import tempfile
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 import typer
@@ -11,6 +15,7 @@ from lrrf_jax._compilation_cache import use_compilation_cache
 from lrrf_jax.cli import _options
 
 _MOST_LINES = 20  # parts told one by one on stderr
+_STANDARD_OUTPUT = "-"
 
 
 class Format(enum.StrEnum):
@@ -36,13 +41,32 @@ def predict(
         str,
         typer.Option(
             metavar="PATH",
-            help="File to write; for several inputs, and with --resume or --shard, a directory. "
-            "DIR/ is always a directory.",
+            help="File to write, - for standard output; for several inputs, and with --resume or "
+            "--shard, a directory. DIR/ is always a directory.",
         ),
     ],
     format: Annotated[
         Format | None,
-        typer.Option(help="Default: by the suffix of the output; parquet in a directory."),
+        typer.Option(
+            help="Default: by the suffix of the output; parquet in a directory, csv on standard "
+            "output."
+        ),
+    ] = None,
+    scores: Annotated[
+        bool,
+        typer.Option(
+            "--scores", help="Write a score for each label, larger is better, not its position."
+        ),
+    ] = False,
+    order: Annotated[
+        bool,
+        typer.Option(
+            "--order", help="Write the labels in order, best first: place_1, place_2, ..."
+        ),
+    ] = False,
+    top: Annotated[
+        int | None,
+        typer.Option(metavar="K", min=1, help="Write the K best labels in order: place_1, ..."),
     ] = None,
     keep: Annotated[
         list[str] | None,
@@ -65,6 +89,10 @@ def predict(
             "training.",
         ),
     ] = None,
+    delimiter: _options.Delimiter = None,
+    decimal: _options.Decimal = None,
+    encoding: _options.Encoding = None,
+    unseen: _options.HowUnseen = None,
     input_format: _options.InputFormat = None,
     memory_budget: Annotated[
         int | None,
@@ -107,10 +135,13 @@ def predict(
       lrrf predict iris.lrrf days/ --output ranks/ --resume
       lrrf predict iris.lrrf days/ --output ranks/ --shard 3/8 --resume
       zcat new.csv.gz | lrrf predict iris.lrrf - --output ranks.csv
+      lrrf predict iris.lrrf new.csv --top 1 --keep id --output - | sort
 
-    The output has a column for each label with its position, 1 = best. Columns are found by
-    the names used in training, in any order. A table may be larger than memory, and an output
-    file appears when it is whole, whenever the run is stopped.
+    The output has a column for each label with its position, 1 = best; or, as --scores, --order
+    and --top say, with its score, or a column for each place with the label that takes it. Columns
+    are found by the names used in training, in any order. A table may be larger than memory, and
+    an output file appears when it is whole, whenever the run is stopped; standard output is
+    written to when all is ranked.
 
     In a directory every input becomes one or more parts, and _lrrf/ holds what is finished.
     Bad parts are reported and the others are finished; the exit code is then 5. After a stop,
@@ -122,19 +153,23 @@ def predict(
     from lrrf_jax._validation import require_output_place
     from lrrf_jax.cli import _runtime
 
+    answer = _answer_of(scores, order, top)
     if shard is not None:
         _options.require_shard(shard)
     if any(_runtime.same_file(path, output) for path in (model, *inputs)):
         raise typer.BadParameter(
             f"{output} is an input; choose another path.", param_hint="--output"
         )
+    if output == _STANDARD_OUTPUT:
+        _require_one_stream(inputs, format, several=bool(resume or shard), json=json)
     _runtime.share_one_heap()
     _runtime.require_model_file(model)
     in_directory = resume or shard or output.endswith("/") or os.path.isdir(output)
     only = inputs[0] if len(inputs) == 1 and not in_directory else None
     if only is not None and not _stands_for_several(only):
         _require_source(only, model, json)
-        require_output_place(output)
+        if output != _STANDARD_OUTPUT:
+            require_output_place(output)
     header, arrays = _runtime.read_model_file(model)
 
     from lrrf_jax.io.batch import NothingDone, predict_files
@@ -144,6 +179,7 @@ def predict(
     columns: dict[str, Any] = {"features": features, "keep": keep or ()}
     if keep and len(keep) == 1:
         columns["keep"] = keep[0]
+    dialect: dict[str, Any] = {"delimiter": delimiter, "decimal": decimal, "encoding": encoding}
     untold: list[str] = []
     failures_seen: list[Any] = []
 
@@ -160,26 +196,34 @@ def predict(
         untold.clear()
 
     try:
-        if only is not None and not _stands_for_several(only):
-            _look_at(only, header, output, overwrite=overwrite, **columns)
-        ranker = learners.of_content(model, header, arrays)
-        use_compilation_cache(False if no_compilation_cache else None)
-        report = predict_files(
-            ranker,
-            [_input(ranker, source) for source in inputs],
-            output,
-            **columns,
-            format=format.value if format else None,
-            memory_budget=memory_budget,
-            part_rows=part_rows,
-            resume=resume,
-            shard=shard,
-            overwrite=overwrite,
-            missing_values=missing_values,
-            input_format=input_format,
-            progress=None,
-            on_failure=tell_failure,
-        )
+        with contextlib.ExitStack() as stack:
+            place = output
+            if output == _STANDARD_OUTPUT:
+                place = stack.enter_context(_handed_on(format))
+            if only is not None and not _stands_for_several(only):
+                _look_at(only, header, place, overwrite=overwrite, **columns, **dialect)
+            ranker = learners.of_content(model, header, arrays)
+            use_compilation_cache(False if no_compilation_cache else None)
+            report = predict_files(
+                ranker,
+                [_input(ranker, source) for source in inputs],
+                place,
+                **columns,
+                **dialect,
+                unseen=unseen.value if unseen else None,
+                answer=answer,
+                top=top,
+                format=format.value if format else None,
+                memory_budget=memory_budget,
+                part_rows=part_rows,
+                resume=resume,
+                shard=shard,
+                overwrite=overwrite,
+                missing_values=missing_values,
+                input_format=input_format,
+                progress=None,
+                on_failure=tell_failure,
+            )
     except OutputTaken as error:
         raise typer.BadParameter(str(error), param_hint="--output") from error
     except NothingDone as error:
@@ -188,11 +232,52 @@ def predict(
         raise
     for text in untold:
         _runtime.say(text)
-    _tell(report)
+    if output != _STANDARD_OUTPUT:
+        _tell(report)
     if json:
         _runtime.print_json(_document(model, report.rows, report.parts, report.failed))
     if report.failed:
         raise typer.Exit(5)
+
+
+def _answer_of(scores: bool, order: bool, top: int | None) -> str:
+    """Return what `predict_files` calls the answer; a usage error for two of them."""
+    typed = {"--scores": scores, "--order": order, "--top": top is not None}
+    said = [option for option, given in typed.items() if given]
+    if len(said) > 1:
+        raise typer.BadParameter(
+            "they are different answers. Give one, and write another one in a second run.",
+            param_hint=" and ".join(said),
+        )
+    return "scores" if scores else "order" if said else "positions"
+
+
+def _require_one_stream(
+    inputs: list[str], format: Format | None, *, several: bool, json: bool
+) -> None:
+    """Raise a usage error for what cannot go to standard output."""
+    why = None
+    if several or len(inputs) > 1 or any(map(_stands_for_several, inputs)):
+        why = "it takes the ranks of one table. Give one input, or name a directory."
+    elif json:
+        why = "--json writes there, too. Leave it out, or name a file."
+    elif format in (Format.parquet, Format.npy) and sys.stdout.isatty():
+        why = f"a terminal shows no {format.value}. Write csv, or name a file."
+    if why is not None:
+        raise typer.BadParameter(
+            f"{_STANDARD_OUTPUT} is standard output; {why}", param_hint="--output"
+        )
+
+
+@contextlib.contextmanager
+def _handed_on(format: Format | None) -> Iterator[str]:
+    """Give the path of a file that goes to standard output when it is whole."""
+    from lrrf_jax.cli import _streams
+
+    with tempfile.TemporaryDirectory(prefix="lrrf-") as folder:
+        path = os.path.join(folder, f"ranks.{format.value if format else 'csv'}")
+        yield path
+        _streams.copy(path)
 
 
 def _require_source(source: str, model: str, json: bool) -> None:

@@ -30,7 +30,11 @@ def train(
     convention: _options.HowToRead = _options.Convention.positions,
     close_gaps: _options.CloseGaps = False,
     exclude: _options.Exclude = None,
+    categories: _options.Categories = None,
     missing_values: _options.MissingValues = None,
+    delimiter: _options.Delimiter = None,
+    decimal: _options.Decimal = None,
+    encoding: _options.Encoding = None,
     label_names: _options.LabelNames = None,
     input_format: _options.InputFormat = None,
     scores: _options.Scores = None,
@@ -39,6 +43,16 @@ def train(
     group_column: _options.GroupColumn = None,
     learner: Annotated[str, typer.Option(metavar="NAME", help="The algorithm.")] = "lr-rf",
     set_: _options.Settings = None,
+    unseen: _options.HowUnseen = None,
+    check: Annotated[
+        bool | None,
+        typer.Option(
+            "--check/--no-check",
+            help="Estimate tau on new rows: out of bag, where the learner is a forest with a "
+            "bootstrap, or by cross-validation, which takes five more fits.  [default: up to "
+            "100,000 rows out of bag, up to 2,000 by cross-validation]",
+        ),
+    ] = None,
     seed: _options.Seed = 0,
     checkpoint: Annotated[
         str | None,
@@ -65,7 +79,7 @@ def train(
     replaced.
     """  # noqa: D301 (typer reads the backspace as: do not rewrap)
     from lrrf_jax._validation import InputError, OutputError, require_output_place
-    from lrrf_jax.cli import _learners, _runtime
+    from lrrf_jax.cli import _estimate, _learners, _runtime
 
     names = _learners.learner_names(learner)
     if len(names) > 1:
@@ -80,6 +94,8 @@ def train(
     _learners.require_source(data)
     # A learner takes JAX, and is made before a long reading where it may be told to do what it
     # cannot; otherwise after it, for a table that cannot be used is told without JAX.
+    if unseen is not None:
+        set_ = [*(set_ or []), f"unseen={unseen.value}"]
     ranker = _made(name, set_, seed, options) if set_ or options else None
     started = time.perf_counter()
     reading = _learners.Reading(
@@ -96,18 +112,24 @@ def train(
         lower_is_better,
         fold_column,
         group_column,
+        categories,
+        delimiter,
+        decimal,
+        encoding,
     )
     table = _learners.read_data(data, reading)
     read = time.perf_counter() - started
     _tell_columns(table)
     ranker = ranker or _made(name, set_, seed, options)
     params = ranker.get_params()
+    estimate = _estimate.Estimate(ranker, table, check)
     use_compilation_cache(False if no_compilation_cache else None)
     started = time.perf_counter()
     try:
         columns = {"feature_names": table.feature_names, "labels": table.labels}
         target = {"y": table.y} if table.scores is None else {"scores": table.scores}
-        ranker.fit(table.X, sample_weight=table.sample_weight, **target, **columns, **options)
+        with estimate.while_fitted():
+            ranker.fit(table.X, sample_weight=table.sample_weight, **target, **columns, **options)
     except InputError as error:
         # What the learner says of a parameter begins with its name, and is not about the data.
         about_parameter = str(error).split(maxsplit=1)[0] in {*params, *options}
@@ -120,7 +142,16 @@ def train(
 
         ranker.missing_values_ = as_missing(missing_values)
     ranker.save(model)
-    seconds = {"read": read, "fit": fitted - started, "save": time.perf_counter() - fitted}
+    saved = time.perf_counter()
+    estimate.cross_validate(seed)
+    seconds = {
+        "read": read,
+        "fit": fitted - started,
+        "save": saved - fitted,
+        "check": estimate.seconds,
+    }
+    if check is not False:
+        _runtime.say(estimate.words())
     _runtime.say(
         f"{data}: {len(table.X)} rows, {len(table.feature_names)} features, {len(table.labels)} "
         f"labels; {name} fitted in {seconds['fit']:.1f} s; model in {model}"
@@ -135,10 +166,12 @@ def train(
                 "features": list(table.feature_names),
                 "labels": list(table.labels),
                 "ignored": list(table.ignored),
+                "categories": _levels(table),
                 "weighted": table.sample_weight is not None,
                 "scores": table.scores is not None,
                 "learner": name,
                 "params": ranker.get_params(),
+                "estimate": estimate.found,
                 "seconds": seconds,
             }
         )
@@ -162,6 +195,10 @@ def _tell_columns(table: Any) -> None:
 
     _runtime.say(f"features ({len(table.feature_names)}): {_shortened(table.feature_names)}")
     _runtime.say(f"labels ({len(table.labels)}): {_shortened(table.labels)}")
+    levels = _levels(table)
+    if levels:
+        counts = [f"{feature} ({len(known)} levels)" for feature, known in levels.items()]
+        _runtime.say(f"categories ({len(levels)}): {_shortened(counts)}")
     if table.ignored:
         _runtime.say(f"ignored ({len(table.ignored)}): {_shortened(table.ignored)}")
     for what, column in (("folds", table.folds), ("groups", table.groups)):
@@ -175,6 +212,20 @@ def _tell_columns(table: Any) -> None:
     if table.sample_weight is not None:
         total = f"{table.sample_weight.sum():g}"
         _runtime.say(f"weights: of the file, {total} in all")
+
+
+def _levels(table: Any) -> dict[str, list[str]]:
+    """List what the features that are categories hold: they are dictionaries of an Arrow table."""
+    if not hasattr(table.X, "column"):
+        return {}
+    found = {}
+    for name in table.X.column_names:
+        column = table.X.column(name)
+        if hasattr(column.type, "value_type"):
+            found[name] = sorted(
+                column.cast(column.type.value_type).unique().drop_null().to_pylist()
+            )
+    return found
 
 
 def _shortened(names: Sequence[str]) -> str:
