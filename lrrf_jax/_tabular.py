@@ -27,6 +27,7 @@ MISSING = (
     *("NULL", "null", "None", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN", "?", "\\N", "NaT"),
 )
 DEFAULT = "default"  # in a text that lists such cells, stands for all of these
+_LONGEST_MARK = 12  # of a cell that may mean "missing"
 TEXT_SUFFIXES = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
 ARROW_SUFFIXES = (".arrow", ".feather", ".ipc")
 # What the libraries below raise on files that are cut off or altered.
@@ -283,21 +284,16 @@ def trimmed_text(column: pa.ChunkedArray, missing: Sequence[str]) -> pa.ChunkedA
     return pc.if_else(is_missing, pa.scalar(None, column.type), column)
 
 
-CORRECT = (
-    "Correct the cell, leave it empty where the value is missing, say which cells mean that with "
-    "missing= (--missing-values), or leave the column out with exclude= (--exclude)."
-)
-
-
 def numbers(
     column: pa.ChunkedArray,
     name: str,
     rows: Rows,
     missing: Sequence[str],
-    way_out: str = CORRECT,
+    way_out: str = "",
 ) -> NDArray:
     """Return a column as float32 or float64 (n,), with NaN for null and missing cells.
 
+    ``way_out`` is one more of them, for text.
     Raises InputError that names the column, the row and the cell where a cell is no number.
     """
     column = plain(column)
@@ -339,8 +335,15 @@ def _parsed(text: pa.ChunkedArray, name: str, rows: Rows, way_out: str) -> pa.Ch
         cell = text[low].as_py()
         raise InputError(
             f"{rows.path}: column {name!r} must hold numbers; {rows.at(low)} holds {cell!r}"
-            f"{foreign_number(cell, rows.decimal)}. {way_out}"
+            f"{foreign_number(cell, rows.decimal)}. Correct the cell, leave it empty where the "
+            f"value is missing, say which cells mean that with missing={_marks(cell)} "
+            f"(--missing-values), or leave the column out with exclude= (--exclude).{way_out}"
         ) from None
+
+
+def _marks(cell: str) -> str:
+    """Say a cell beside those that mean missing already; "" where it is no such mark."""
+    return "" if "," in cell or len(cell) > _LONGEST_MARK else repr(f"{DEFAULT},{cell}")
 
 
 def _cast(text: pa.ChunkedArray, decimal: str) -> pa.ChunkedArray:
