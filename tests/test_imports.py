@@ -103,7 +103,7 @@ WRONG = {  # what is typed -> the exit code, and what is said
 
 
 # What is said after a header is read, or several files are looked for, may take NumPy and pyarrow.
-_LATE = ("labels asks for", "columns of the model", "are not there", "no model file", "of 2 failed")
+_LATE = ("columns of the model", "are not there", "no model file", "of 2 failed")
 
 
 def test_the_command_line_tells_what_is_wrong_before_jax_is_imported(tmp_path):

@@ -72,9 +72,15 @@ def require_source(source: str) -> None:
 def read_data(source: str, reading: Reading) -> Any:  # LabelRankingData
     """Read a file or ``aslib:FOLDER``, load ``builtin:NAME``, or fetch ``kebi:NAME``."""
     from lrrf_jax import datasets
+    from lrrf_jax._pipes import is_pipe
+    from lrrf_jax.datasets._text_columns import require_text_columns
 
     if not source.startswith(NAMED):
-        return datasets.read(source, **reading.arguments())
+        arguments = reading.arguments()
+        if not is_pipe(source):
+            how = {name: value for name, value in arguments.items() if name != "format"}
+            require_text_columns(source, **how)  # before NumPy and pyarrow are imported
+        return datasets.read(source, **arguments)
     if reading._replace(missing_values=None) != Reading():
         raise typer.BadParameter(
             f"{source} has fixed columns. Leave --features, --labels, --ranking, --convention, "

@@ -138,7 +138,7 @@ def train(
         raise InputError(f"{data}: {error}") from error
     fitted = time.perf_counter()
     if missing_values is not None:  # tables to rank are read as this one was
-        from lrrf_jax._tabular import as_missing
+        from lrrf_jax._table_names import as_missing
 
         ranker.missing_values_ = as_missing(missing_values)
     ranker.save(model)

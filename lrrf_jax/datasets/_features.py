@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from lrrf_jax._table_names import match_columns
 from lrrf_jax._tabular import (
     CORRECT,
     Rows,
@@ -13,7 +14,6 @@ from lrrf_jax._tabular import (
     finite_features,
     foreign_number,
     is_text,
-    match_columns,
     numbers,
     plain,
     trimmed_text,

@@ -9,18 +9,14 @@ import pyarrow.compute as pc
 
 from lrrf_jax._csv import csv_line
 from lrrf_jax._dialect import dialect_of
-from lrrf_jax._tabular import (
+from lrrf_jax._table_names import (
     TEXT_SUFFIXES,
-    Rows,
-    finite_features,
-    is_text,
     match_columns,
     no_rows,
-    numbers,
     resembling,
     suffix_of,
-    without_missing,
 )
+from lrrf_jax._tabular import Rows, finite_features, is_text, numbers, without_missing
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError
 from lrrf_jax.io._cells import Cells, level_codes

@@ -6,7 +6,8 @@ from typing import Any, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from lrrf_jax._tabular import Rows, match_columns, unique_names
+from lrrf_jax._table_names import match_columns, unique_names
+from lrrf_jax._tabular import Rows
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError
 from lrrf_jax.io._batches import chosen_features, feature_matrix

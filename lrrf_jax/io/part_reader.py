@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import pyarrow as pa
 
-from lrrf_jax._tabular import match_columns, suffix_of
+from lrrf_jax._table_names import match_columns, suffix_of
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError, existing_file
 from lrrf_jax.io import memory
