@@ -112,6 +112,20 @@ def select_features(source: str, data: Any, names: list[str] | None) -> Any:  # 
     return data._replace(X=data.X[:, columns], feature_names=tuple(names))
 
 
+def levels_of(table: Any) -> dict[str, list[str]]:
+    """List what the features that are categories hold: they are dictionaries of an Arrow table."""
+    if not hasattr(table.X, "column"):
+        return {}
+    found = {}
+    for name in table.X.column_names:
+        column = table.X.column(name)
+        if hasattr(column.type, "value_type"):
+            found[name] = sorted(
+                column.cast(column.type.value_type).unique().drop_null().to_pylist()
+            )
+    return found
+
+
 def learner_names(text: str) -> list[str]:
     """Split ``lr-rf,default`` into known names."""
     from lrrf_jax import LEARNERS
