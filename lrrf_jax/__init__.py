@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from lrrf_jax._compilation_cache import use_compilation_cache
     from lrrf_jax._validation import BackendError, InputError, ModelFileError
     from lrrf_jax.learners import LEARNERS, ConsensusLabelRanker, RandomForestLabelRanker, load
+    from lrrf_jax.pipelines import RankingPipeline
 
 __version__ = "0.1.0"
 
@@ -26,6 +27,7 @@ __all__ = [
     "InputError",
     "ModelFileError",
     "RandomForestLabelRanker",
+    "RankingPipeline",
     "load",
     "use_compilation_cache",
 ]
@@ -38,6 +40,7 @@ _HOMES = {
     "InputError": "_validation",
     "ModelFileError": "_validation",
     "RandomForestLabelRanker": "learners",
+    "RankingPipeline": "pipelines",
     "load": "learners",
     "use_compilation_cache": "_compilation_cache",
 }

@@ -39,9 +39,9 @@ class Features(NamedTuple):
 
 
 def as_features(
-    X: Any, expected: Expected | None = None, *, none_will_do: bool = False
+    X: Any, expected: Expected | None = None, *, none_will_do: bool = False, exact: bool = False
 ) -> Features:
-    """Convert a table of features to float32.
+    """Convert a table of features to float32, or to float64 where they are to be ``exact``.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def as_features(
             f"X has {table.shape[1]} features, but predict is expecting {n_features} features as "
             "input, those that the model was fitted on. Select the same columns, in the same order."
         )
-    features = _float32(table)
+    features = np.ascontiguousarray(table, np.float64) if exact else _float32(table)
     bad = np.isinf(features)
     if np.count_nonzero(bad):  # a third of what `any` takes for one row
         row, column = np.argwhere(bad)[0]

@@ -4,11 +4,17 @@ import pathlib
 import re
 
 import numpy as np
+import pytest
 
 from lrrf_jax import RandomForestLabelRanker
 from lrrf_jax.datasets import load
 
 README = pathlib.Path(__file__).parents[1] / "README.md"
+PAGES = [
+    path
+    for path in (README, *sorted(README.parent.glob("docs/*.md")))
+    if "```python" in path.read_text(encoding="utf-8")
+]
 
 
 def first_python_block():
@@ -28,3 +34,29 @@ def test_the_first_example_runs_and_prints_the_names_of_the_labels(tmp_path, mon
     assert str(np.array(orders)) in printed
     assert str(ranker.score(iris.X, iris.y)) in printed
     assert (tmp_path / "iris.lrrf").exists()
+
+
+def python_blocks(path):
+    return re.findall(r"```python\n(.*?)```", path.read_text(encoding="utf-8"), re.DOTALL)
+
+
+def test_the_second_example_takes_a_category_and_partial_rankings_and_gives_a_labelled_frame():
+    code = python_blocks(README)[1]
+    assert len(code.strip().splitlines()) <= 7
+    names = {"RandomForestLabelRanker": RandomForestLabelRanker}
+    exec(compile(code, str(README), "exec"), names)
+    X, y, ranker = names["X"], names["y"], names["ranker"]
+    assert y.isna().any(axis=None)
+    assert X.isna().any(axis=None)
+    answer = ranker.predict(X.iloc[::-1], output="pandas")
+    assert answer.columns.tolist() == ["Pd", "Ni", "Cu"]
+    assert answer.index.tolist() == X.index[::-1].tolist()
+    assert set(ranker.feature_categories_["solvent"]) == {"DMF", "water"}
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_the_examples_of_every_page_run(path, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    for code in python_blocks(path):
+        exec(compile(code, str(path), "exec"), names)

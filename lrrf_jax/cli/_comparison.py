@@ -144,18 +144,31 @@ def compare_tables(
     )
 
 
-def rows_of(comparison: Comparison) -> list[dict[str, Any]]:
-    """Describe every source, share and learner, for JSON and the table."""
+def document_of(comparison: Comparison, rope: float) -> dict[str, Any]:
+    """Describe every source, share and learner, and how learners differ, for JSON and tables."""
     if not comparison.found:
-        return []
+        return {"results": [], "differences": [], "tests": []}
+    from lrrf_jax.cli import _tests
     from lrrf_jax.evaluation import summarize
 
+    summary = summarize(comparison.found)
     rows = []
-    for run, result in summarize(comparison.found).runs.items():
+    for run, result in summary.runs.items():
         n_rows, n_features, n_labels = comparison.shapes[run.data]
         shape = {"rows": n_rows, "features": n_features, "labels": n_labels}
         rows.append({"data": run.data, **shape, **result.to_dict()})
-    return rows
+    differences = _tests.differences_of(summary, rope)
+    return {"results": rows, "differences": differences, "tests": _tests.tests_of(summary, rope)}
+
+
+def write_tables(directory: str, comparison: Comparison, rope: float) -> None:
+    """Write every table of the page as CSV, LaTeX and Markdown."""
+    from lrrf_jax.reports import comparison_tables
+
+    tables = comparison_tables(comparison.found, shapes=comparison.shapes, rope=rope)
+    for name, table in tables.items():
+        table.save(directory, name)
+    _runtime.say(f"{len(tables)} tables in {directory}")
 
 
 def write_page(
@@ -163,6 +176,7 @@ def write_page(
     comparison: Comparison,
     failures: _runtime.Failures,
     arguments: Sequence[str],
+    rope: float,
     more: dict[str, Any],
 ) -> None:
     """Write the page of a comparison, with the command line and the machine."""
@@ -183,6 +197,7 @@ def write_page(
         comparison.found,
         shapes=comparison.shapes,
         failures=failures.messages,
+        rope=rope,
         command=shlex.join(["lrrf", *arguments]),
         more_settings=more,
     )
@@ -213,8 +228,20 @@ def _name_in_results(source: str, table: Any) -> str:
     scores = () if table.scores is None else (table.scores,)
     for array in (table.X, table.y, *weight, *scores):
         digest.update(str(array.shape).encode())
-        digest.update(np.ascontiguousarray(array, np.float64).tobytes())
+        if hasattr(array, "schema"):  # of Arrow: some columns are categories
+            digest.update(_arrow_bytes(array))
+        else:
+            digest.update(np.ascontiguousarray(array, np.float64).tobytes())
     return f"{source}{_MARK}{digest.hexdigest()[:12]}"
+
+
+def _arrow_bytes(table: Any) -> bytes:
+    import pyarrow as pa
+
+    stream = pa.BufferOutputStream()
+    with pa.ipc.new_stream(stream, table.schema) as writer:
+        writer.write_table(table.combine_chunks())
+    return stream.getvalue().to_pybytes()
 
 
 def _renamed(result: Any, source: str) -> Any:

@@ -101,6 +101,19 @@ def evaluate(
         str | None,
         typer.Option(metavar="PAGE", help="Write an HTML page with tables, tests and figures."),
     ] = None,
+    tables: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Write every table of the page there, as CSV, LaTeX and Markdown.",
+        ),
+    ] = None,
+    rope: Annotated[
+        float,
+        typer.Option(
+            min=0, help="Differences of tau up to this mean nothing, to the Bayesian tests."
+        ),
+    ] = 0.01,
     labels: _options.Labels = None,
     features: _options.Features = None,
     ranking: _options.Ranking = None,
@@ -129,12 +142,15 @@ def evaluate(
       lrrf evaluate table.csv --labels 'L*' --missing 0.3 --set n_estimators=100
       lrrf evaluate *.csv --learner lr-rf,rpc --jobs 4 --results folds.csv --report page.html
       lrrf evaluate runtimes.csv --scores 'T*' --lower-is-better --folds fold --measures gap_closed
+      lrrf evaluate *.csv --learner lr-rf,rpc --rope 0.02 --tables study
       lrrf evaluate held-out.csv --model table.lrrf
 
     Every learner gets the same folds. The score is Kendall's tau, from -1 to 1, larger is
-    better. Where the data have scores, it also shows what the choices are worth, beside the
-    single best label of the training rows, a random choice, and the oracle. Of several tables
-    the good ones are finished even if others fail; the exit code is then 5.
+    better. Learners are compared with the first: on each table by the corrected t-test and its
+    Bayesian twin, over several tables by their ranks and the Bayesian sign test. Where the data
+    have scores, it also shows what the choices are worth, beside the single best label of the
+    training rows, a random choice, and the oracle. Of several tables the good ones are finished
+    even if others fail; the exit code is then 5.
     """  # noqa: D301 (typer reads the backspace as: do not rewrap)
     from lrrf_jax.cli import _comparison, _evaluated, _learners, _runtime
 
@@ -173,17 +189,17 @@ def evaluate(
     shares = _comparison.shares_of(missing)
     names = _learners.learner_names(learner)
     wanted = None if measures is None else _comparison.measures_of(measures)
-    _require_places(sources, results, report)
+    _require_places(sources, results, report, tables)
     _require_source(sources)
     # As in `lrrf train`: learners take JAX, and are made before a long reading if they may fail.
     may_fail = bool(set_) or protocol != ProtocolName.delete_once
     rankers = _comparison.learners_of(names, set_, protocol) if may_fail else None
-    tables = _comparison.read_tables(sources, reading, failures)
-    if tables and rankers is None:
+    found = _comparison.read_tables(sources, reading, failures)
+    if found and rankers is None:
         rankers = _comparison.learners_of(names, set_, protocol)
     use_compilation_cache(False if no_compilation_cache else None)
     comparison = _comparison.compare_tables(
-        tables,
+        found,
         rankers or {},
         failures,
         len(sources),
@@ -198,12 +214,14 @@ def evaluate(
         results=results,
         n_jobs=jobs,
     )
-    rows = _comparison.rows_of(comparison)
-    _show({"model": None, "results": rows}, failures, json, _evaluated.learner_tables)
-    if report is not None and rows:
+    document: dict[str, Any] = {"model": None, **_comparison.document_of(comparison, rope)}
+    _show(document, failures, json, _evaluated.learner_tables)
+    if tables is not None and comparison.found:
+        _comparison.write_tables(tables, comparison, rope)
+    if report is not None and comparison.found:
         more = {"Processes": jobs} | ({} if results is None else {"Results of folds in": results})
         arguments = ctx.obj.get("arguments", sys.argv[1:])
-        _comparison.write_page(report, comparison, failures, arguments, more)
+        _comparison.write_page(report, comparison, failures, arguments, rope, more)
     failures.end(len(sources))
 
 
@@ -230,11 +248,15 @@ def _require_source(sources: list[str]) -> None:
             _learners.require_source(sources[0])
 
 
-def _require_places(sources: list[str], results: str | None, report: str | None) -> None:
+def _require_places(
+    sources: list[str], results: str | None, report: str | None, tables: str | None
+) -> None:
     """Refuse, before anything runs, outputs that cannot be written or would destroy an input."""
     from lrrf_jax._validation import require_output_place
     from lrrf_jax.cli import _runtime
 
+    if tables is not None:
+        _require_folder(tables)
     for path in (report, results):
         if path is not None and (path is report or os.path.exists(path)):
             require_output_place(path)
@@ -247,6 +269,20 @@ def _require_places(sources: list[str], results: str | None, report: str | None)
                 )
         if path is not None:
             taken[path] = "the file of results"
+
+
+def _require_folder(path: str) -> None:
+    """Make the folder of the tables, or say why it cannot be."""
+    from lrrf_jax._validation import InputError, unwritable
+
+    if os.path.exists(path) and not os.path.isdir(path):
+        raise InputError(f"{path}: is a file, and tables need a folder. Name another.")
+    try:
+        os.makedirs(path, exist_ok=True)
+    except OSError as error:
+        raise unwritable(path, error) from error
+    if not os.access(path, os.W_OK):
+        raise unwritable(path, "the directory is read-only")
 
 
 def _scored(model: str, sources: list[str], reading: Any, failures: Any) -> list[dict[str, Any]]:
@@ -272,7 +308,7 @@ def _show(document: dict[str, Any], failures: Any, json: bool, table: Any) -> No
         failed = [{"data": source, "error": text} for source, text in failures.messages.items()]
         _runtime.print_json({**document, "failed": failed})
     elif document["results"]:
-        for number, (header, *rows) in enumerate(table(document["results"])):
+        for number, (header, *rows) in enumerate(table(document)):
             if number:
                 print()
             show_table(header, rows)

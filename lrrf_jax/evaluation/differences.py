@@ -1,7 +1,7 @@
 """Learners against one of them on one data set: differences, intervals, tests, probabilities."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from lrrf_jax.evaluation.cross_validation import CrossValidation
 from lrrf_jax.evaluation.one_data_set import CorrectedTTest, corrected_t_test
 from lrrf_jax.evaluation.report_table import ReportTable
 from lrrf_jax.evaluation.significance import DEFAULT_ALPHA
+from lrrf_jax.evaluation.summary import Summary
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,10 +47,10 @@ class Differences:
                 *test.interval,
                 test.t_statistic,
                 test.p_value,
-                float(p_holm),
+                p_holm,
                 *(posterior.better, posterior.equivalent, posterior.worse),
             )
-            for learner, test, posterior, p_holm in self._lines()
+            for learner, test, posterior, p_holm in self.lines()
         ]
         first = self.tests[0]
         title = (
@@ -78,17 +79,20 @@ class Differences:
                     "df": test.df,
                     "test_to_train": test.test_to_train,
                     "p": test.p_value,
-                    "p_holm": float(p_holm),
+                    "p_holm": p_holm,
                     "better": posterior.better,
                     "equivalent": posterior.equivalent,
                     "worse": posterior.worse,
                 }
-                for learner, test, posterior, p_holm in self._lines()
+                for learner, test, posterior, p_holm in self.lines()
             ],
         }
 
-    def _lines(self) -> Any:
-        return zip(self.learners, self.tests, self.posteriors, self.p_holm, strict=True)
+    def lines(self) -> Iterator[tuple[str, CorrectedTTest, BayesianTTest, float]]:
+        """Give each learner with its test, its posterior and its adjusted p."""
+        yield from zip(
+            self.learners, self.tests, self.posteriors, self.p_holm.tolist(), strict=True
+        )
 
 
 def differences(
@@ -149,3 +153,19 @@ def differences(
         posteriors.append(dataclasses.replace(posterior, first=name, second=control))
     p_holm = holm_adjusted(np.array([test.p_value for test in tests]))
     return Differences(control, others, tuple(tests), tuple(posteriors), p_holm)
+
+
+def differences_of(
+    summary: Summary, share: float, control: str, rope: float
+) -> tuple[dict[str, Differences], dict[str, str]]:
+    """Compare learners on every data set of a comparison, with one share of deleted labels.
+
+    Returns the differences by data set; and where there are none, why.
+    """
+    found, reasons = {}, {}
+    for data in summary.datasets:
+        try:
+            found[data] = differences(summary.on(data, share), control=control, rope=rope)
+        except InputError as error:
+            reasons[data] = str(error)
+    return found, reasons

@@ -8,6 +8,8 @@ import pathlib
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from lrrf_jax._validation import unwritable
+
 # What LaTeX takes for a command or a comment, what its usual fonts show otherwise, and the signs of
 # ours that pdflatex does not know.
 _LATEX = {letter: f"\\{letter}" for letter in "&%_#${}"} | {
@@ -107,18 +109,26 @@ class ReportTable(NamedTuple):
         )
 
     def save(self, directory: str | os.PathLike[str], name: str) -> list[pathlib.Path]:
-        """Write ``name.csv``, ``name.md`` and ``name.tex``; returns their paths."""
+        """Write ``name.csv``, ``name.md`` and ``name.tex``; returns their paths.
+
+        Raises
+        ------
+        OutputError
+            Where they cannot be written.
+        """
         folder = pathlib.Path(directory)
-        folder.mkdir(parents=True, exist_ok=True)
         texts = {
             "csv": self.to_csv(),
             "md": f"{self.title}\n\n{self.to_markdown()}\n",
             "tex": self.to_latex() + "\n",
         }
-        paths = []
-        for suffix, text in texts.items():
-            paths.append(folder / f"{name}.{suffix}")
-            paths[-1].write_text(text, encoding="utf-8")
+        paths = [folder / f"{name}.{suffix}" for suffix in texts]
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            for path, text in zip(paths, texts.values(), strict=True):
+                path.write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise unwritable(str(folder), error) from error
         return paths
 
     def _is_numeric(self, column: int) -> bool:

@@ -49,6 +49,18 @@ class ScoreTable(NamedTuple):
             f"{method!r}."
         )
 
+    def complete(self) -> "ScoreTable":
+        """Leave out methods without any score, then data sets on which one has none."""
+        some = np.any(~np.isnan(self.scores), axis=0)
+        whole = np.all(~np.isnan(self.scores[:, some]), axis=1)
+        columns = self.columns or self.methods
+        return self._replace(
+            scores=self.scores[np.ix_(whole, some)],
+            datasets=_kept(self.datasets, whole),
+            methods=_kept(self.methods, some),
+            columns=_kept(columns, some),
+        )
+
     def table(self, title: str = "Scores") -> ReportTable:
         """Return a line per data set."""
         rows = [
@@ -127,8 +139,7 @@ def as_score_table(table: Any, missing: str = "raise", decimals: int | None = No
     if decimals is not None:
         require_integer(decimals, "decimals", 0)
         values = np.round(values, decimals)
-    datasets = tuple(name for name, kept in zip(scores.datasets, known, strict=True) if kept)
-    return scores._replace(scores=values[known], datasets=datasets)
+    return scores._replace(scores=values[known], datasets=_kept(scores.datasets, known))
 
 
 def rank_table(
@@ -172,6 +183,10 @@ def _read(table: Any) -> ScoreTable:
     for j, (name, column) in enumerate(zip(names, columns, strict=True)):
         stacked[:, j] = as_numbers(column, f"column {name!r} of table", remedy=_REMEDY)
     return ScoreTable(stacked, datasets, tuple(names), library == PANDAS, tuple(own))
+
+
+def _kept(names: tuple[Any, ...], are_kept: NDArray) -> tuple[Any, ...]:
+    return tuple(name for name, kept in zip(names, are_kept, strict=True) if kept)
 
 
 def _is_text(column: NDArray) -> bool:

@@ -45,14 +45,21 @@ class Summary(NamedTuple):
     version: str
     platforms: tuple[str, ...]
 
+    def on(self, data: str, share: float) -> dict[str, CrossValidation]:
+        """Results of the learners that have a score on a data set, by their names."""
+        found = {learner: self.runs.get(Run(data, share, learner)) for learner in self.learners}
+        return {
+            learner: run
+            for learner, run in found.items()
+            if run is not None and not np.isnan(run.scores).all()
+        }
+
     def scores(self, share: float) -> ScoreTable:
         """Mean tau of the learners on the data sets; NaN where there is none."""
         means = np.full((len(self.datasets), len(self.learners)), np.nan)
         for i, data in enumerate(self.datasets):
-            for j, learner in enumerate(self.learners):
-                run = self.runs.get(Run(data, share, learner))
-                if run is not None and not np.isnan(run.scores).all():
-                    means[i, j] = run.mean
+            for learner, run in self.on(data, share).items():
+                means[i, self.learners.index(learner)] = run.mean
         return ScoreTable(means, self.datasets, self.learners)
 
 

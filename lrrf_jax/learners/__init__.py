@@ -99,6 +99,10 @@ def of_content(
     path: str | os.PathLike[str], header: dict[str, Any], arrays: "dict[str, NDArray]"
 ) -> Any:
     """Make a learner of what `model_file.read_model` read; raises as `load`."""
+    if "pipeline" in header:
+        from lrrf_jax import pipelines
+
+        return pipelines.of_content(path, header, arrays)
     learner = header.get("learner")
     if not isinstance(learner, str) or learner not in LEARNERS:
         raise ModelFileError(

@@ -4,7 +4,9 @@ import abc
 import dataclasses
 import functools
 import inspect
+import logging
 import numbers
+import time
 from typing import Any, Self
 
 import jax
@@ -29,6 +31,9 @@ from lrrf_jax.learners.persistence.schema import LATER
 from lrrf_jax.learners.persistence.stored import StoredModel
 from lrrf_jax.learners.streaming import Seen
 from lrrf_jax.rankings.statistics import borda_votes_on_host
+
+logger = logging.getLogger("lrrf_jax")
+logger.addHandler(logging.NullHandler())  # what is logged is shown where somebody asks for it
 
 
 @becomes_estimator
@@ -138,6 +143,7 @@ class LabelRanker(Parametrised, RankingModel, StoredModel, Estimator):
         of ``y`` permutes what is learnt and what is predicted. Only where labels, or rankings, come
         out equally good does the index of the labels decide.
         """
+        started = time.perf_counter()
         inspect.signature(self._fit).bind(None, None, **options)  # TypeError for unknown ones
         require_choice(self.unseen, "unseen", UNSEEN)
         with our_settings():
@@ -152,7 +158,7 @@ class LabelRanker(Parametrised, RankingModel, StoredModel, Estimator):
                 known=self._known_names(),
                 needs_features=self.needs_features,
             )
-            self._require_known(table.features, table.row)
+            self._require_known(table.features, table.feature_names, table.row)
             n_features = table.features.shape[1]
             table = self._coded(table)
             self._check_settings(table.shape)
@@ -162,6 +168,14 @@ class LabelRanker(Parametrised, RankingModel, StoredModel, Estimator):
             params, config = self._fit(key, table, **options)
         self.n_features_in_, self._categories = n_features, table.categories
         self._set_fitted(params, config, table.labels, table.feature_names)
+        logger.info(
+            "%s fitted: %d rows, %d features, %d labels, in %.3f s",
+            self.name,
+            len(table.positions),
+            n_features,
+            len(table.labels),
+            time.perf_counter() - started,
+        )
         return self
 
     def _coded(self, table: TrainingTable) -> TrainingTable:

@@ -58,6 +58,11 @@ def axes(ax: Any, size: tuple[float, float], layout: str = "constrained") -> Any
     return plt.subplots(figsize=size, layout=layout)[1]
 
 
+def figure_width(least: float) -> float:
+    """Inches of a new figure: those that matplotlib is set to, or more where they are needed."""
+    return max(float(matplotlib_pyplot().rcParams["figure.figsize"][0]), least)
+
+
 def width_of(text: Any) -> float:
     """Width of a matplotlib text in pixels."""
     return float(text.get_window_extent().width)
@@ -67,6 +72,12 @@ def text_inches(texts: Sequence[str], points: float) -> float:
     """Estimate the width of the longest line of some texts, before there are axes."""
     longest = max((len(line) for text in texts for line in text.split("\n")), default=0)
     return longest * points * 0.6 / 72
+
+
+def mark(ax: Any, x: float, y: float, *, is_open: bool) -> None:
+    """Mark a place; an open mark is a ring, which a filled one at the same place lies in."""
+    size, face, order = (7.5, "w", 3) if is_open else (4.5, "k", 4)
+    ax.plot(x, y, marker="o", color="k", markersize=size, markerfacecolor=face, zorder=order)
 
 
 def shrink_to(texts: Sequence[Any], pixels: float) -> None:

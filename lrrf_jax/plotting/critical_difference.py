@@ -8,6 +8,7 @@ import numpy as np
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError
 from lrrf_jax.plotting import _canvas
+from lrrf_jax.plotting._rank_rows import rank_rows
 
 _LEVEL = 0.27  # inches between two names, or two bars
 _BAR = 0.14
@@ -19,13 +20,15 @@ def plot_critical_difference(
     *,
     methods: Sequence[str] | None = None,
     control: str | int | None = None,
+    rows: bool = False,
     ax: Any = None,
 ) -> Any:
     """Draw the average ranks of methods, and which differences are significant.
 
     Of all pairs (Nemenyi), a thick bar joins methods that do not differ. Against a control
     (Bonferroni-Dunn), a hatched band reaches one critical difference to both sides of it; methods
-    inside the band, with open markers, do not differ from the control, whose name is bold.
+    inside the band, with open markers, do not differ from the control, whose name is bold. Where
+    one of them has the rank of the control, its open marker is a ring around that of the control.
 
     Parameters
     ----------
@@ -37,6 +40,9 @@ def plot_critical_difference(
         Names, where ``test`` holds ranks.
     control : str or int, optional
         Name or number of the control, where ``test`` holds ranks.
+    rows : bool
+        Give every method a row, its name on the left, in place of names at both ends: for narrow
+        figures, such as those of pages on a phone.
     ax : Axes, optional
         By default a new figure, large enough for the names.
 
@@ -54,12 +60,14 @@ def plot_critical_difference(
     ranks, names = ranks[order], [names[j] for j in order]
     at = None if chosen is None else int(np.flatnonzero(order == chosen)[0])
     groups = [] if at is not None else _groups(ranks, critical)
+    if rows:
+        return rank_rows(ranks, names, critical, at, groups, ax)
 
     n_methods = len(ranks)
     n_left = (n_methods + 1) // 2
     text = 2 * _canvas.text_inches(names, 10)
     height = 1.0 + _LEVEL * n_left + _BAR * len(groups)
-    ax = _canvas.axes(ax, (max(6.0, 4.2 + text), height))
+    ax = _canvas.axes(ax, (_canvas.figure_width(4.2 + text), height))
     ax.set_axis_off()
     # Heights in inches below the axis, so that bars and names keep their distance in any figure.
     top = -(0.25 + _BAR * len(groups)) if groups else -0.3
@@ -85,8 +93,7 @@ def plot_critical_difference(
         away = at is not None and j != at and abs(ranks[j] - ranks[at]) > critical
         end = lowest - 0.1 if is_left else highest + 0.1
         ax.plot([ranks[j], ranks[j], end], [0, height, height], color=_canvas.DARK, linewidth=0.8)
-        filled = "k" if j == at or away or at is None else "w"
-        ax.plot(ranks[j], 0, marker="o", color="k", markersize=5, markerfacecolor=filled)
+        _canvas.mark(ax, ranks[j], 0, is_open=at is not None and j != at and not away)
         label = f"{names[j]}  {ranks[j]:.2f} " if is_left else f" {ranks[j]:.2f}  {names[j]}"
         put = ax.text(
             end,

@@ -57,9 +57,12 @@ def plot_curves(
         raise InputError("curves must map names of methods to scores; give one at least.")
     if not 0 < level < 1:
         raise InputError(f"level must be between 0 and 1, such as 0.95; it is {level!r}.")
+    width = _canvas.figure_width(0.8 + _canvas.text_inches(list(curves), 9))
+    entry = 0.6 + _canvas.text_inches(list(curves), 9)  # of the legend, which `_legend` makes fit
     n_columns = min(4, len(curves))
-    rows = -(-len(curves) // n_columns) if len(curves) > 1 else 0
-    ax = _canvas.axes(ax, (6.4, 3.8 + 0.24 * rows))
+    likely = max(1, min(n_columns, int(width / entry)))
+    rows = -(-len(curves) // likely) if len(curves) > 1 else 0
+    ax = _canvas.axes(ax, (width, min(3.8, 0.75 * width) + 0.24 * rows))
     order = np.argsort(points, kind="stable")
     for number, (name, scores) in enumerate(curves.items()):
         runs = _runs(name, scores, len(points))[order]

@@ -79,12 +79,12 @@ def plot_importances(
     for position, value in zip(at, values, strict=True):
         beyond = half[kept[position]] if half is not None else 0.0
         start = max(float(value), 0.0) + beyond + 0.01 * most
-        ax.text(start, position, f"{value:.3f}", va="center", fontsize=8)
+        ax.text(start, position, f"{value:z.3f}", va="center", fontsize=8)
     ax.set_yticks(at, texts, fontsize=9)
     ax.invert_yaxis()
     lowest = min(float(values.min()) - reach, 0.0)
     ax.set_xlim(1.1 * lowest, most + 0.16 * (most - lowest))
-    others = f" ({len(rest)} others: {shares[rest].sum():.3f} together)" if len(rest) else ""
+    others = f" ({len(rest)} others: {shares[rest].sum():z.3f} together)" if len(rest) else ""
     ax.set_xlabel(f"importance{others}")
     ax.axvline(0, color="k", linewidth=0.8)
     ax.tick_params(axis="y", length=0)

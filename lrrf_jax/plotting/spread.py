@@ -39,8 +39,8 @@ def plot_spread(runs: Mapping[str, Any], *, xlabel: str = "Kendall's tau", ax: A
     if not isinstance(runs, Mapping) or not runs:
         raise InputError("runs must map names of methods to scores; give one at least.")
     scores = {str(name): _known(str(name), values) for name, values in runs.items()}
-    width = 4.6 + _canvas.text_inches(list(scores), 10)
-    ax = _canvas.axes(ax, (max(6.4, width), 0.9 + _HEIGHT * len(scores)))
+    width = _canvas.figure_width(2.2 + _canvas.text_inches(list(scores), 10))
+    ax = _canvas.axes(ax, (width, 0.9 + _HEIGHT * len(scores)))
     for row, values in enumerate(scores.values()):
         # Points of one method next to each other, in the order of the runs: equal ones stay seen.
         heights = row + np.linspace(-0.26, 0.26, len(values)) if len(values) > 1 else [row]

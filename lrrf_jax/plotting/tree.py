@@ -7,13 +7,15 @@ import numpy as np
 from lrrf_jax._jax_settings import our_settings
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError, require_integer
-from lrrf_jax.learners.forest.aggregation import ranks_of_sums
+from lrrf_jax.learners.forest.few_rows import ordering_of_sums
+from lrrf_jax.learners.forest.text import Names, levels_left, names_of
 from lrrf_jax.plotting import _canvas, _forest
 from lrrf_jax.rankings.by_label import positions_by_label
 from lrrf_jax.rankings.pairwise import pair_signs_on_host
 from lrrf_jax.rankings.permutations import rank_scores
 from lrrf_jax.rankings.statistics import borda_votes_on_host
 from lrrf_jax.rankings.validation import require_rankings
+from lrrf_jax.trees.forest import Forest
 
 
 class _Node(NamedTuple):
@@ -52,19 +54,19 @@ def plot_tree(
         Rows, with their rankings, that are sent down the tree, such as the training rows. Every
         node then shows how many rows reach it (n), their consensus by Borda's method, and their
         agreement: the mean tau of two of them, which also shades the box, darker where they
-        agree. Without rows only leaves show a ranking, the one that they vote for; it comes from
-        the bootstrap rows of the tree, which are not those of ``X``.
+        agree. Without rows only leaves show a ranking, the one that they vote for, which the model
+        holds; it comes from the bootstrap rows of the tree, which are not those of ``X``.
     max_depth : int
         Levels of tests to draw; nodes with more below them are dashed, and end in "(...)".
     top : int
-        Labels to name in a node, the best first.
+        Labels to name in a node, the best first, and levels of a category that pass its test.
     ax : Axes, optional
         By default a new figure that is wide enough.
 
     Returns
     -------
     Axes
-        Rows that pass the test of a node go left ("yes").
+        Rows that pass the test of a node go left ("yes"), missing values where it says so.
 
     Raises
     ------
@@ -119,10 +121,9 @@ def _nodes(
 ) -> dict[int, _Node]:
     """Describe the nodes to draw, by number, parents first."""
     forest = _forest.forest_of(ranker)
-    feature, threshold = np.asarray(forest.feature)[tree], np.asarray(forest.threshold)[tree]
+    threshold = np.asarray(forest.threshold)[tree]
     slots = np.asarray(forest.leaf_slot)[tree]
-    features = getattr(ranker, "feature_names_in_", None)
-    names = [str(n) for n in features] if features is not None else None
+    names = names_of(ranker)
     labels = [_canvas.shortened(str(label), 20) for label in ranker.labels_]
     visited = None if rows is None else _forest.node_of_rows(forest, tree, rows.features)
     nodes: dict[int, _Node] = {}
@@ -134,9 +135,7 @@ def _nodes(
         lines: list[str] = []
         children: tuple[int, ...] = ()
         if not is_leaf and not cut:
-            j = int(feature[number])
-            name = names[j] if names is not None else f"A{j + 1}"
-            lines.append(f"{_canvas.shortened(name, 20)} ≥ {threshold[number]:.3g}")
+            lines += _test(forest, names, tree, number, top)
             children = (2 * number + 1, 2 * number + 2)
             waiting += [(child, level + 1) for child in children]
         agreement = np.nan
@@ -146,13 +145,13 @@ def _nodes(
             if inside.any():
                 agreement = _agreement(rows.signs[inside])
                 lines[-1] += "" if np.isnan(agreement) else f", tau {agreement:.2f}"
-                lines += _named(_consensus(rows.votes[inside]), labels, top)
+                ranks = _consensus(rows.votes[inside])
+                lines += _named(np.argsort(ranks, kind="stable"), labels, top)
         elif is_leaf:
             first = (number + 1) * 2 ** (forest.depth - level) - 2**forest.depth
-            value = np.asarray(forest.leaf_value)[slots[first]][None]
-            sums = value.astype(np.int32)
-            ranks = np.asarray(ranks_of_sums(sums, len(labels), ranker.config_.aggregation))[0]
-            lines += _named(ranks, labels, top)
+            value = np.asarray(forest.leaf_value)[slots[first]].astype(np.float64)
+            order = ordering_of_sums(value, len(labels), ranker.config_.aggregation)
+            lines += _named(order, labels, top)
         if cut:
             lines.append("(...)")
         nodes[number] = _Node(lines, children, agreement, is_leaf)
@@ -171,10 +170,26 @@ def _agreement(signs: NDArray) -> float:
     return float((total**2 - known).sum() / pairs.sum()) if pairs.sum() else float("nan")
 
 
-def _named(ranks: NDArray, labels: list[str], top: int) -> list[str]:
-    order = np.argsort(ranks, kind="stable")
-    lines = [f"{place + 1}. {labels[j]}" for place, j in enumerate(order[:top])]
-    return lines + ([f"+ {len(order) - top} more"] if len(order) > top else [])
+def _named(order: NDArray, labels: list[str], top: int) -> list[str]:
+    return _first([f"{place + 1}. {labels[j]}" for place, j in enumerate(order)], top)
+
+
+def _first(lines: list[str], top: int) -> list[str]:
+    return lines[:top] + ([f"+ {len(lines) - top} more"] if len(lines) > top else [])
+
+
+def _test(forest: Forest, names: Names, tree: int, node: int, top: int) -> list[str]:
+    """Say what rows pass the test of a node."""
+    j, threshold = int(forest.feature[tree, node]), float(forest.threshold[tree, node])
+    name, missing = _canvas.shortened(names.features[j], 20), bool(forest.missing_left[tree, node])
+    if threshold == -np.inf and not missing:
+        return [f"{name} is known"]
+    if j not in names.levels:
+        lines = [f"{name} ≥ {threshold:.3g}"]
+    else:
+        levels = [_canvas.shortened(x, 20) for x in levels_left(names.levels[j], threshold)]
+        lines = [f"{name} is", *_first([f"– {level}" for level in levels], top)]
+    return lines + ["or missing"] * missing
 
 
 def _layout(nodes: dict[int, _Node]) -> tuple[dict[int, tuple[float, int]], int, int]:

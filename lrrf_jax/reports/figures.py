@@ -1,22 +1,46 @@
-"""Figures of a page, as images that it carries itself."""
+"""Figures of a page: drawn by `lrrf_jax.plotting`, made part of the page's own HTML.
 
-import base64
+A figure is as wide as the text of a narrow page, and its letters as large as that text; its
+colours are plain attributes, which the style of the page turns for a dark screen.
+"""
+
 import io
+import re
 import warnings
-from collections.abc import Callable
+import xml.etree.ElementTree as ET
+from collections.abc import Callable, Iterator
 from typing import Any
+
+import markupsafe
 
 from lrrf_jax._validation import InputError
 
-# Glyphs as outlines: the page looks alike where the font is lacking. Names with two dollar signs
-# are no formulas. Equal figures are equal bytes.
+_WIDTH = 3.55  # inches: what is left of 390 pixels beside the margins
+_POINTS_PER_EM = 12.0  # 16 pixels, the text of a page
+# Letters are text: sharp, found by a search, and small. Names with two dollar signs are no
+# formulas. Equal figures are equal bytes.
 _SETTINGS: Any = {
-    "svg.fonttype": "path",
+    "svg.fonttype": "none",
     "svg.hashsalt": "lrrf_jax",
     "text.parse_math": False,
     "text.usetex": False,
     "savefig.bbox": "standard",
+    "savefig.facecolor": "none",
+    "axes.facecolor": "none",
+    "figure.figsize": (_WIDTH, 2.6),
+    "axes.labelsize": 10,
+    "xtick.labelsize": 9,
+    "ytick.labelsize": 10,
 }
+_SVG = "{http://www.w3.org/2000/svg}"
+_LINK = "{http://www.w3.org/1999/xlink}href"
+_KNOWN = {
+    _SVG + name
+    for name in ("g", "path", "text", "tspan", "defs", "clipPath", "rect", "use", "pattern")
+}
+_FONT = re.compile(r"(?:(?P<weight>bold|\d{3}) )?(?P<size>[\d.]+px)")
+_DIGITS = re.compile(r"(\.\d\d)\d+")  # hundredths of a point are enough
+_LEADS_TO = re.compile(r"(?P<before>#|url\(#)(?P<name>[\w-]+)\)?")
 
 
 def can_draw() -> bool:
@@ -30,21 +54,82 @@ def can_draw() -> bool:
     return True
 
 
-def svg_uri(draw: Callable[..., Any], *arguments: Any, **options: Any) -> str:
-    """Draw with a function of `lrrf_jax.plotting`, and return a data URI.
+def svg(numbers: Iterator[int], draw: Callable[[], Any], description: str) -> markupsafe.Markup:
+    """Draw with a function of `lrrf_jax.plotting`, and return an element of HTML.
 
-    An image keeps the names within a figure apart from those of the page and of other figures.
+    The next of ``numbers`` keeps its parts apart from those of other figures.
     """
     import matplotlib
     import matplotlib.pyplot as plt
 
     image = io.BytesIO()
     with matplotlib.rc_context(_SETTINGS), warnings.catch_warnings():
-        # Of a name in a script that the font lacks; the tables have it.
+        # Of a name in a script that the font lacks; the reader's has it.
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
-        figure = draw(*arguments, **options).figure
+        figure = draw().figure
         try:
             figure.savefig(image, format="svg", metadata={"Date": None, "Creator": None})
         finally:
             plt.close(figure)
-    return "data:image/svg+xml;base64," + base64.b64encode(image.getvalue()).decode()
+    return _inline(ET.fromstring(image.getvalue()), f"figure-{next(numbers)}-", description)
+
+
+def _inline(root: ET.Element, prefix: str, description: str) -> markupsafe.Markup:
+    """Make an element of a page: sized in letters, described, without styles and foreign names."""
+    for parent in list(root.iter()):
+        for child in list(parent):
+            if child.tag not in _KNOWN:  # metadata and a style sheet
+                parent.remove(child)
+    elements = list(root.iter())
+    for element in elements:
+        element.tag = element.tag.removeprefix(_SVG)
+        if element.tag != "text":
+            element.text = None
+        element.tail = None
+        for name, value in _presentation(element.attrib.pop("style", "")):
+            element.set(name, value)
+        if _LINK in element.attrib:
+            element.set("href", element.attrib.pop(_LINK))
+        if element.get("transform", "").startswith("rotate(-0 "):
+            del element.attrib["transform"]
+        for name in element.attrib.keys() & {"d", "x", "y"}:
+            element.set(name, _DIGITS.sub(r"\1", " ".join(element.attrib[name].split())))
+    own = {element.attrib["id"] for element in elements if "id" in element.attrib}
+    led_to = set()
+    for element in elements:
+        for key, value in element.items():
+            link = _LEADS_TO.fullmatch(value)
+            if link and link["name"] in own:
+                led_to.add(link["name"])
+                element.set(key, f"{link['before']}{prefix}{value.removeprefix(link['before'])}")
+    for element in elements:
+        name = element.attrib.pop("id", "")
+        if name in led_to:
+            element.set("id", prefix + name)
+    box = root.attrib["viewBox"]
+    width, height = (float(size) / _POINTS_PER_EM for size in box.split()[2:])
+    root.attrib.clear()
+    root.attrib |= {
+        "viewBox": box,
+        "width": f"{width:.3f}em",
+        "height": f"{height:.3f}em",
+        "role": "img",
+        "aria-label": description,
+        "fill": "currentColor",  # of letters, whose colour matplotlib leaves out where it is black
+        "font-family": "DejaVu Sans, Verdana, sans-serif",  # whose widths the places go by
+        "stroke-linejoin": "round",
+        "stroke-linecap": "butt",
+    }
+    return markupsafe.Markup(ET.tostring(root, encoding="unicode"))
+
+
+def _presentation(style: str) -> Iterator[tuple[str, str]]:
+    """Give the declarations of a style as attributes; the font is that of the whole figure."""
+    for declaration in filter(None, map(str.strip, style.split(";"))):
+        name, _, value = (part.strip() for part in declaration.partition(":"))
+        if name == "font" and (font := _FONT.match(value)):
+            yield "font-size", font["size"]
+            if font["weight"]:
+                yield "font-weight", font["weight"]
+        elif name != "font-family":
+            yield name, value

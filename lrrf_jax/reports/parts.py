@@ -5,23 +5,29 @@ The templates say how each of them is written; names are escaped there, and nowh
 
 import math
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
+
+from lrrf_jax.evaluation import ReportTable
 
 
 @dataclass(frozen=True)
 class Number:
-    """A cell with a number: its text, whether it stands out, and a smaller text next to it."""
+    """A cell with a number: its text, itself, whether it stands out, and its deviation."""
 
     text: str
+    value: float | None = None
     is_best: bool = False
-    aside: str = ""
+    std: float | None = None
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table; the first ``row_headers`` cells of each row say what the others are of."""
+    """A table; the first ``row_headers`` cells of each row say what the others are of.
+
+    Its ``identity`` is also the name of its files.
+    """
 
     identity: str
     caption: str
@@ -38,12 +44,27 @@ class Table:
             for column in range(len(self.header))
         ]
 
+    def report_table(self) -> ReportTable:
+        """Return the table as data: numbers in full, deviations in columns of their own."""
+        lines = [*self.rows, *self.foot]
+        header: list[str] = []
+        columns: list[list[Any]] = []
+        for name, cells in zip(self.header, zip(*lines, strict=True), strict=True):
+            header.append(name)
+            columns.append([cell.value if isinstance(cell, Number) else cell for cell in cells])
+            stds = [cell.std if isinstance(cell, Number) else None for cell in cells]
+            if any(std is not None for std in stds):
+                header.append(f"{name} std")
+                columns.append(stds)
+        rows = list(zip(*columns, strict=True))
+        return ReportTable(self.caption, tuple(header), rows, decimals=4)
+
 
 @dataclass(frozen=True)
 class Figure:
-    """An image; the description is for those who do not see it."""
+    """An image, drawn when it is shown; the description is for those who do not see it."""
 
-    image: str  # a data URI
+    draw: Callable[[], Any]  # returns Axes
     description: str
     caption: str
     kind: ClassVar[str] = "figure"
@@ -102,9 +123,31 @@ def number(value: float | None, decimals: int = 4, **more: Any) -> Number:
     """
     if value is None or math.isnan(value):
         return Number("–")
+    value = float(value)
     if math.isinf(value):
-        return Number("∞" if value > 0 else "−∞")
-    return Number(f"{value:.{decimals}f}".replace("-", "−"), **more)
+        return Number("∞" if value > 0 else "−∞", value)
+    return Number(f"{value:.{decimals}f}".replace("-", "−"), value, **more)
+
+
+def count(value: int) -> Number:
+    """Write a whole number in a cell."""
+    return Number(str(value), value)
+
+
+def p_value(p: float, *, stands_out: bool = False) -> Number:
+    """Round a probability; small ones are told to be small."""
+    return Number("< 0.001" if p < 0.001 else f"{p:.3f}", float(p), stands_out)
+
+
+def tables_of(parts: Sequence[Any]) -> Iterator[Table]:
+    """List the tables of parts, also of those within sections and folded ones."""
+    for part in parts:
+        if isinstance(part, Section):
+            yield from tables_of(part.parts)
+        elif isinstance(part, Folded):
+            yield part.table
+        elif isinstance(part, Table):
+            yield part
 
 
 def plain(text: Any) -> str:
@@ -113,6 +156,7 @@ def plain(text: Any) -> str:
 
 
 def _allowed(letter: str) -> str:
-    """Replace control characters, and halves of characters."""
+    """Replace control characters, halves of characters, and what is no character."""
     forbidden = unicodedata.category(letter) in ("Cc", "Cs") and letter not in "\n\t"
+    forbidden = forbidden or letter in "\ufffe\uffff"
     return "\N{REPLACEMENT CHARACTER}" if forbidden else letter

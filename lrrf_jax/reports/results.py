@@ -1,5 +1,6 @@
 """The parts of a page with what was measured: scores, their spread, times, and every fold."""
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ from lrrf_jax._typing import NDArray
 from lrrf_jax.evaluation import CrossValidation, Run, Summary, rank_table
 from lrrf_jax.plotting import plot_curves, plot_spread
 from lrrf_jax.reports import figures
-from lrrf_jax.reports.parts import Figure, Folded, Number, Table, Text, number, plain
+from lrrf_jax.reports.parts import Figure, Folded, Number, Table, Text, count, number, plain
 
 _TIE = 1e-12  # scores this near are called equally good
 
@@ -25,7 +26,7 @@ def scores(summary: Summary, share: float, identity: str) -> list[Table]:
             if run is None or np.isnan(mean):
                 cells.append(Number("–"))
                 continue
-            cells.append(number(mean, is_best=mean >= best - _TIE, aside=f"± {run.std:.4f}"))
+            cells.append(number(mean, is_best=mean >= best - _TIE, std=run.std))
         rows.append(cells)
     foot: list[list[Any]] = []
     whole = ~np.isnan(table.scores).any(1)
@@ -34,11 +35,8 @@ def scores(summary: Summary, share: float, identity: str) -> list[Table]:
         over = "Mean" if whole.all() else f"Mean of {whole.sum()} complete rows"
         foot.append([over, *map(number, means)])
         if len(table.methods) > 1:
-            kept = table._replace(
-                scores=table.scores[whole],
-                datasets=tuple(np.array(table.datasets, object)[whole]),
-            )
-            foot.append(["Average rank", *(number(r, 2) for r in rank_table(kept).mean(0))])
+            ranks = rank_table(table, missing="drop").mean(0)
+            foot.append(["Average rank", *(number(rank, 2) for rank in ranks)])
     caption = (
         "Mean Kendall’s tau of the test rows, ± the standard deviation over the folds; the best "
         "learner of a data set in bold"
@@ -57,7 +55,7 @@ def spread(summary: Summary, share: float, identity: str) -> list[Table | Text |
             (
                 run.data,
                 run.learner,
-                Number(str(len(known))),
+                count(len(known)),
                 *(number(q) for q in (low, first, median, third, high, result.std)),
             )
         )
@@ -86,7 +84,7 @@ def _spread_figure(data: str, runs: dict[str, CrossValidation]) -> Figure:
         for learner, result in runs.items()
     )
     return Figure(
-        figures.svg_uri(plot_spread, drawn),
+        functools.partial(plot_spread, drawn),
         f"Kendall's tau of every fold on {data}. {told}.",
         f"{data}: a circle is a fold, the tall mark the mean, the bar one standard deviation.",
     )
@@ -117,8 +115,8 @@ def every_fold(summary: Summary, share: float, identity: str) -> list[Folded]:
         n_repeats, n_folds = next(iter(runs.values())).scores.shape
         rows = [
             (
-                f"{repeat + 1}",
-                f"{fold + 1}",
+                count(repeat + 1),
+                count(fold + 1),
                 *(number(result.scores[repeat, fold], 6) for result in runs.values()),
             )
             for repeat in range(n_repeats)
@@ -151,7 +149,7 @@ def curves(summary: Summary) -> list[Figure]:
         shares = ", ".join(f"{share:.0%}" for share in summary.shares)
         parts.append(
             Figure(
-                figures.svg_uri(
+                functools.partial(
                     plot_curves,
                     summary.shares,
                     {plain(learner): values for learner, values in drawn.items()},
@@ -188,4 +186,4 @@ def _runs(summary: Summary, share: float) -> list[tuple[Run, CrossValidation]]:
 
 
 def _seconds(value: float) -> Number:
-    return Number("< 0.001") if value < 0.001 else number(value, 3 if value < 10 else 1)
+    return Number("< 0.001", value) if value < 0.001 else number(value, 3 if value < 10 else 1)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from lrrf_jax.evaluation import Summary
-from lrrf_jax.reports.parts import Facts, Number, Table
+from lrrf_jax.reports.parts import Facts, Table, count
 
 _PACKAGES = ("jaxlib", "numpy", "scipy")
 
@@ -16,13 +16,13 @@ def settings(
     """Write the settings of a comparison, the data sets, and the parameters of the learners."""
     parts: list[Facts | Table] = [Facts({**_protocol(summary), **_versions(summary), **more})]
     rows = [
-        (data, *(Number(str(size)) for size in shapes[data]))
+        (data, *(count(size) for size in shapes[data]))
         for data in summary.datasets
         if data in shapes
     ]
     if rows:
         header = ("Data set", "Rows", "Features", "Labels")
-        parts.append(Table("settings-data", "Data sets", header, rows))
+        parts.append(Table("data-sets", "Data sets", header, rows))
     return [*parts, _parameters(summary)]
 
 
@@ -82,7 +82,7 @@ def _parameters(summary: Summary) -> Table:
         rows += [(learner, key, _text(value)) for key, value in sorted(params.items())]
     header = ("Learner", "Parameter", "Value")
     caption = "Parameters of the learners; a random_state of none is drawn from the seed"
-    return Table("settings-parameters", caption, header, rows, row_headers=2)
+    return Table("parameters", caption, header, rows, row_headers=2)
 
 
 def _text(value: Any) -> str:

@@ -1,77 +1,82 @@
 """The part of a page that tells whether learners differ over the data sets."""
 
 import dataclasses
+import functools
 
 import numpy as np
 
 from lrrf_jax._typing import NDArray
 from lrrf_jax.evaluation import (
     AgainstControl,
+    BayesianSignTest,
+    EffectSizes,
     Friedman,
     Nemenyi,
     ScoreTable,
+    bayesian_sign_test,
     bonferroni_dunn,
+    effect_sizes,
     friedman,
     holm,
     nemenyi,
 )
+from lrrf_jax.evaluation.effect_sizes import size_of
 from lrrf_jax.evaluation.significance import DEFAULT_ALPHA
 from lrrf_jax.plotting import plot_critical_difference
 from lrrf_jax.reports import figures
-from lrrf_jax.reports.parts import Figure, Number, Table, Text, number, plain
+from lrrf_jax.reports.parts import Figure, Number, Table, Text, count, number, p_value, plain
 
 # Demsar (2006), section 3.2.2, on when chi-square and F describe the statistics well.
 _FEW_DATASETS, _FEW_METHODS = 10, 5
 
 
-def tests_of(scores: ScoreTable, control: str, identity: str) -> list[Table | Text | Figure]:
+def tests_of(
+    scores: ScoreTable, control: str, rope: float, identity: str
+) -> list[Table | Text | Figure]:
     """Show the tests of a table, or why there are none.
 
     Learners without a single score are left out, and then data sets without all scores.
     """
-    kept = np.any(~np.isnan(scores.scores), axis=0)
-    scores = ScoreTable(
-        scores.scores[:, kept],
-        scores.datasets,
-        tuple(name for name, known in zip(scores.methods, kept, strict=True) if known),
-    )
-    whole = np.all(~np.isnan(scores.scores), axis=1)
-    if len(scores.methods) < 2 or whole.sum() < 2:
+    kept = scores.complete()
+    if len(kept.methods) < 2 or len(kept.datasets) < 2:
         text = (
             "Tests need two learners that have scores on the same two data sets at least; there "
-            f"are {len(scores.methods)} and {int(whole.sum())}."
+            f"are {len(kept.methods)} and {len(kept.datasets)}."
         )
         return [Text(text, is_note=True)]
     parts: list[Table | Text | Figure] = []
-    if not whole.all():
-        left_out = [name for name, known in zip(scores.datasets, whole, strict=True) if not known]
+    left_out = [name for name in scores.datasets if name not in kept.datasets]
+    if left_out:
         text = f"Left out, as a learner has no score there: {', '.join(left_out)}."
         parts.append(Text(text, is_note=True))
-    overall = friedman(scores, missing="drop")
-    pairs = nemenyi(scores, missing="drop")
+    overall = friedman(kept)
+    pairs = nemenyi(kept)
     parts += [_overall(overall, identity), *_caution(overall)]
-    if control in scores.methods:
-        dunn = bonferroni_dunn(scores, control=control, missing="drop")
-        parts.append(_against(dunn, holm(scores, control=control, missing="drop"), identity))
+    if control in kept.methods:
+        dunn = bonferroni_dunn(kept, control=control)
+        parts.append(_against(dunn, holm(kept, control=control), identity))
         parts += _diagram(dunn)
+        parts.append(_sign(bayesian_sign_test(kept, control=control, rope=rope), identity))
+        parts.append(_effects(effect_sizes(kept, control=control), identity))
     return [*parts, _pairs(pairs, identity), *_diagram(pairs)]
 
 
 def _overall(test: Friedman, identity: str) -> Table:
     f_name = f"F (Iman and Davenport), {test.f_df[0]} and {test.f_df[1]} degrees of freedom"
+    # Where all data sets agree the statistic is infinite, however few they are.
+    f_p = p_value(test.f_p_value) if np.isfinite(test.f_statistic) else Number("–")
     rows = [
         (
             f"Chi-square (Friedman), {_degrees(test.df)} of freedom",
             number(test.chi2, 3),
-            _p_value(test.p_value),
+            p_value(test.p_value),
         ),
         (
             "The same, corrected for ties",
             number(test.chi2_tie_corrected, 3),
-            _p_value(test.p_value_tie_corrected),
+            p_value(test.p_value_tie_corrected),
         ),
-        # Where all data sets agree the statistic is infinite, however few they are.
-        (f_name, number(test.f_statistic, 3), _p_value(test.f_p_value, test.f_statistic)),
+        (f_name, number(test.f_statistic, 3), f_p),
     ]
     caption = (
         f"Friedman's test that {len(test.methods)} learners are equally good on "
@@ -81,8 +86,8 @@ def _overall(test: Friedman, identity: str) -> Table:
     return Table(f"{identity}-friedman", caption, header, rows)
 
 
-def _degrees(count: int) -> str:
-    return f"{count} degree{'s' * (count > 1)}"
+def _degrees(number_of: int) -> str:
+    return f"{number_of} degree{'s' * (number_of > 1)}"
 
 
 def _caution(test: Friedman) -> list[Text]:
@@ -108,8 +113,8 @@ def _against(dunn: AgainstControl, stepped: AgainstControl, identity: str) -> Ta
                 name,
                 number(dunn.ranks[j], 2),
                 number(dunn.z[j], 2),
-                _p_value(dunn.p_values[j]),
-                _p_value(stepped.p_values[j]),
+                p_value(dunn.p_values[j]),
+                p_value(stepped.p_values[j]),
                 _verdict(bool(dunn.significant[j]), bool(stepped.significant[j])),
             )
         )
@@ -122,14 +127,61 @@ def _against(dunn: AgainstControl, stepped: AgainstControl, identity: str) -> Ta
     return Table(f"{identity}-control", caption, header, rows)
 
 
-def _comparisons(count: int) -> str:
-    return f"{count} comparison{'s' * (count > 1)}"
+def _comparisons(number_of: int) -> str:
+    return f"{number_of} comparison{'s' * (number_of > 1)}"
 
 
 def _verdict(by_dunn: bool, by_holm: bool) -> str:
     if by_dunn and by_holm:
         return "yes"
     return "by Holm only" if by_holm else "by Bonferroni–Dunn only" if by_dunn else "no"
+
+
+def _sign(test: BayesianSignTest, identity: str) -> Table:
+    rows = [
+        (
+            name,
+            *(count(int(counts[j])) for counts in (test.wins, test.ties, test.losses)),
+            *(p_value(p[j]) for p in (test.better, test.equivalent, test.worse)),
+        )
+        for j, name in enumerate(test.methods)
+        if name != test.control
+    ]
+    caption = (
+        f"Bayesian sign test: on how many data sets a learner is better than {test.control} by "
+        f"more than {test.rope:g}, equivalent, or worse; and the probability that this is what "
+        "data sets give most often"
+    )
+    header = ("Learner", "Better", "Equivalent", "Worse")
+    probabilities = ("P(better)", "P(equivalent)", "P(worse)")
+    return Table(f"{identity}-sign", caption, (*header, *probabilities), rows)
+
+
+def _effects(sizes: EffectSizes, identity: str) -> Table:
+    rows = [
+        (
+            name,
+            *(
+                number(values[j])
+                for values in (
+                    *(sizes.mean_difference, sizes.median_difference, sizes.low, sizes.high),
+                    *(sizes.cliffs_delta, sizes.cohens_d),
+                )
+            ),
+            size_of(sizes.cliffs_delta[j]),
+        )
+        for j, name in enumerate(sizes.methods)
+        if name != sizes.control
+    ]
+    caption = (
+        f"How far learners are from {sizes.control} over the data sets; positive is better. The "
+        f"interval is that of the median, at {1 - sizes.alpha:.0%}"
+    )
+    header = (
+        *("Learner", "Mean difference", "Median difference", "From", "To"),
+        *("Cliff’s delta", "Cohen’s d", "Delta is"),
+    )
+    return Table(f"{identity}-effects", caption, header, rows)
 
 
 def _pairs(test: Nemenyi, identity: str) -> Table:
@@ -142,7 +194,7 @@ def _pairs(test: Nemenyi, identity: str) -> Table:
             *(
                 Number("–")
                 if i == j
-                else _p_value(test.p_values[i, j], stands_out=bool(test.significant[i, j]))
+                else p_value(test.p_values[i, j], stands_out=bool(test.significant[i, j]))
                 for j in order
             ),
         )
@@ -187,11 +239,5 @@ def _diagram(test: Nemenyi | AgainstControl) -> list[Figure]:
     drawn = dataclasses.replace(test, methods=names)
     if isinstance(drawn, AgainstControl):
         drawn = dataclasses.replace(drawn, control=plain(drawn.control))
-    return [Figure(figures.svg_uri(plot_critical_difference, drawn), description, caption)]
-
-
-def _p_value(p: float, statistic: float = 0.0, *, stands_out: bool = False) -> Number:
-    """Round a probability; small ones are told to be small, those of no statistic left out."""
-    if not np.isfinite(statistic):
-        return Number("–")
-    return Number("< 0.001", stands_out) if p < 0.001 else Number(f"{p:.3f}", stands_out)
+    draw = functools.partial(plot_critical_difference, drawn, rows=True)
+    return [Figure(draw, description, caption)]

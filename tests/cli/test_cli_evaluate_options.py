@@ -87,6 +87,27 @@ def test_results_of_a_file_that_was_changed_are_not_taken(lrrf, toy, tmp_path, c
     assert again == out
 
 
+def test_a_column_of_categories_is_evaluated_and_a_level_that_changed_is_run_again(
+    lrrf, toy, tmp_path, calls
+):
+    header, *rows = toy_table()
+    levels = ["red", "blue", "red", "green"] * 5
+
+    def write(levels):
+        lines = [f"{level},{row}" for level, row in zip(levels, rows, strict=True)]
+        toy.write_text("\n".join([f"colour,{header}", *lines]))
+
+    write(levels)
+    run = ("evaluate", toy, "--features", "A*,colour", *FAST, "--results", tmp_path / "folds.csv")
+    for _ in range(2):
+        code, out, _ = lrrf(*run)
+        assert (code, len(calls)) == (0, 6)
+    assert out.splitlines()[1].split()[1:4] == ["20", "3", "3"]
+    write([*levels[:-1], "red"])
+    assert lrrf(*run)[0] == 0
+    assert len(calls) == 12
+
+
 @pytest.mark.slow
 def test_processes_change_no_score(lrrf_process, tmp_path):
     run = ("evaluate", "builtin:iris", *FAST, "--json", "--results")

@@ -1,5 +1,6 @@
 """A learner is scikit-learn's estimator from the moment when that is imported, not before."""
 
+import logging
 import subprocess
 import sys
 import textwrap
@@ -11,6 +12,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import get_tags
 
+from lrrf_jax import LEARNERS
 from lrrf_jax.learners import ConsensusLabelRanker
 from lrrf_jax.learners._estimator import Estimator, becomes_estimator
 
@@ -181,3 +183,12 @@ def test_learners_work_where_scikit_learn_cannot_be_imported():
 def test_learners_are_made_on_the_real_base_where_scikit_learn_is_there_already():
     assert isinstance(ConsensusLabelRanker(), BaseEstimator)
     assert not any(type(finder).__name__ == "_Finder" for finder in sys.meta_path)
+
+
+def test_a_fit_is_logged_for_whoever_listens_and_says_nothing_otherwise(caplog, capfd):
+    ranker = LEARNERS["default"]()
+    with caplog.at_level(logging.INFO, logger="lrrf_jax"):
+        ranker.fit([[0.0, 1.0], [1.0, 0.0]], [[1, 2, 3], [3, 1, 2]])
+    assert len(caplog.messages) == 1
+    assert caplog.messages[0].startswith("default fitted: 2 rows, 2 features, 3 labels, in ")
+    assert capfd.readouterr() == ("", "")

@@ -71,6 +71,86 @@ def test_results_of_tests_are_drawn_with_their_own_names():
     assert "CD = 3.39" in {t.get_text() for t in plot_critical_difference(nemenyi(table)).texts}
 
 
+# Equal ranks, and a row per method
+
+TIES = {
+    "three with the control": ([2, 2, 2, 4, 5], 1.5, 1),
+    "all": ([3, 3, 3, 3, 3], 2.0, 4),
+    "pairs beside the control": ([1.5, 1.5, 3.5, 3.5, 5], 1.7, 4),
+    "without a control": ([1.5, 1.5, 3.5, 3.5, 5], 1.5, None),
+}
+
+
+def marks(ax):
+    """Places of the marks in the order of drawing: rank, whether open, size and order."""
+    return [
+        (line.get_xdata()[0], line.get_markerfacecolor() == "w", line.get_markersize(), line.zorder)
+        for line in ax.lines
+        if line.get_marker() == "o"
+    ]
+
+
+@pytest.mark.parametrize("rows", [False, True])
+@pytest.mark.parametrize("case", TIES)
+@pytest.mark.parametrize("name", ["m{}", LONG])
+def test_equal_ranks_keep_every_name_and_every_mark_apart(case, name, rows):
+    ranks, critical, control = TIES[case]
+    names = [name.format(j) for j in range(5)]
+    ax = plot_critical_difference(ranks, critical, methods=names, control=control, rows=rows)
+    assert overlapping(ax) == []
+    assert outside(ax) == []
+    texts = [*ax.texts, *ax.get_yticklabels()]
+    shown = [text for text in texts if any(name in text.get_text() for name in names)]
+    assert len(shown) == 5
+    bold = [text.get_text() for text in shown if text.get_fontweight() == "bold"]
+    assert len(bold) == (control is not None)
+    assert all(names[control] in text for text in bold)
+    drawn = marks(ax)
+    assert [mark[0] for mark in drawn] == sorted(ranks)
+    if control is None:
+        assert not any(is_open for _, is_open, _, _ in drawn)
+        return
+    # Open: within the band, but the control itself, which lies as a dot in the rings of its equals.
+    inside = sorted(abs(rank - ranks[control]) <= critical for rank in ranks)
+    assert sum(is_open for _, is_open, _, _ in drawn) == sum(inside) - 1
+    assert all(abs(mark[0] - ranks[control]) <= critical for mark in drawn if mark[1])
+    dots = [mark[2:] for mark in drawn if not mark[1]]
+    rings = [mark[2:] for mark in drawn if mark[1]]
+    assert all(dot[0] < ring[0] and dot[1] > ring[1] for dot in dots for ring in rings)
+    assert rings or case == "pairs beside the control"
+
+
+@pytest.mark.parametrize("control", [None, 0])
+@pytest.mark.parametrize("n_methods", [2, 7, 15])
+def test_rows_fit_in_the_width_of_a_phone(n_methods, control):
+    names = [f"w-lrt-bag{j}" for j in range(n_methods)]
+    with plt.rc_context({"figure.figsize": (3.6, 3)}):
+        ax = plot_critical_difference(
+            ranks_of(n_methods, 0), 1.5, methods=names, control=control, rows=True
+        )
+    assert ax.figure.get_figwidth() <= 3.6 + 0.14 * (control is None) * 8
+    assert overlapping(ax) == []
+    assert outside(ax) == []
+    assert min(text.get_fontsize() for text in (*ax.texts, *ax.get_yticklabels())) >= 9
+
+
+def test_bars_beside_the_rows_join_what_does_not_differ():
+    ranks = np.sort(ranks_of(8, 1))
+    ax = plot_critical_difference(ranks, 1.2, rows=True)
+    bars = [line.get_ydata() for line in ax.lines if line.get_linewidth() == 4]
+    joined = [(round(low + 0.2), round(high - 0.2)) for low, high in bars]
+    assert joined == _groups(ranks, 1.2)
+    assert len(bars) > 1
+
+
+def test_the_band_of_the_rows_reaches_one_critical_difference_to_both_sides():
+    ax = plot_critical_difference([1.5, 3, 4.5, 3, 3], 1.25, control=1, rows=True)
+    [band] = ax.collections
+    x = band.get_paths()[0].vertices[:, 0]
+    assert (x.min(), x.max()) == (1.75, 4.25)
+    assert [mark[:2] for mark in marks(ax)].count((3.0, True)) == 2
+
+
 @pytest.mark.parametrize(
     ("arguments", "fragment"),
     [

@@ -6,9 +6,10 @@ import re
 
 import jax
 import numpy as np
+import pandas as pd
 import pytest
 
-from lrrf_jax import metrics
+from lrrf_jax import RandomForestLabelRanker, load, metrics
 from lrrf_jax._validation import InputError
 from lrrf_jax.learners import LEARNERS, ConsensusLabelRanker
 from lrrf_jax.learners.forest.tree_ranker import TreeLabelRanker
@@ -142,6 +143,10 @@ def node_texts(ax):
     return [t.get_text().split("\n") for t in ax.texts if t.get_text() not in ("yes", "no")]
 
 
+def count_of(lines):
+    return next(line for line in lines if line.startswith("n = "))
+
+
 def test_a_tree_counts_the_rows_of_every_node_and_names_their_consensus(forest, iris):
     ax = plot_tree(forest, 1, iris.X, iris.y)
     texts = node_texts(ax)
@@ -150,9 +155,9 @@ def test_a_tree_counts_the_rows_of_every_node_and_names_their_consensus(forest, 
     threshold = forest.forest_.threshold[1, 0]
     assert root[0].endswith(f"≥ {threshold:.3g}")
     assert root[0].startswith(str(forest.feature_names_in_[first])[:9])
-    assert root[1].startswith("n = 150, tau ")
+    assert count_of(root).startswith("n = 150, tau ")
     left = iris.y[iris.X[:, first] >= threshold]
-    assert texts[1][1 if "≥" in texts[1][0] else 0].startswith(f"n = {len(left)}")
+    assert count_of(texts[1]).startswith(f"n = {len(left)}")
     by_mean = np.argsort(left.mean(0), kind="stable")
     named = [line for line in texts[1] if re.match(r"\d\. ", line)]
     assert named == [f"{k + 1}. {iris.labels[j]}" for k, j in enumerate(by_mean)]
@@ -193,7 +198,7 @@ def test_agreement_in_a_node_is_the_mean_tau_of_its_pairs_of_rows(forest, iris):
     assert node_texts(ax)[0][-1] == "(...)"
 
 
-@pytest.mark.parametrize("which", ["forest", "pairwise_forest"])
+@pytest.mark.parametrize("which", ["forest", "pairwise_forest", "voting_forest"])
 def test_without_rows_leaves_show_what_they_vote_for(which, iris, request):
     ranker = request.getfixturevalue(which)
     ax = plot_tree(ranker, 2, max_depth=3)
@@ -207,6 +212,30 @@ def test_without_rows_leaves_show_what_they_vote_for(which, iris, request):
     best = {iris.labels[int(np.argmax(score))] for score in wins.values()}
     assert {lines[0].removeprefix("1. ") for lines in named} == best
     assert len(best) > 1
+
+
+def test_without_rows_a_model_from_a_file_shows_the_rankings_that_its_text_has(tmp_path):
+    rng = np.random.default_rng(0)
+    colours = rng.choice(["red", "blue", "pink", "a level with quite a long name", "teal"], 60)
+    x = pd.DataFrame({"colour": pd.Categorical(colours), "size": rng.random(60)})
+    x.loc[::7, "colour"] = None
+    warm = np.isin(colours, ["red", "pink"]) | x["colour"].isna().to_numpy()
+    y = np.where(warm[:, None], [[1, 2, 3]], [[3, 2, 1]])
+    RandomForestLabelRanker(4, max_depth=3, random_state=0).fit(x, y).save(tmp_path / "m.lrrf")
+    loaded = load(tmp_path / "m.lrrf")
+    every = []
+    for tree in range(4):
+        ax = plot_tree(loaded, tree, top=3)
+        assert overlapping(ax) == []
+        assert outside(ax) == []
+        texts = node_texts(ax)
+        shown = [[line[3:] for line in lines] for lines in texts if lines[0].startswith("1. ")]
+        told = re.findall("ranking: (.*)", loaded.export_text(tree))
+        assert sorted(" > ".join(lines) for lines in shown) == sorted(told)
+        every += texts
+    assert ["colour is", "– pink", "– red", "or missing"] in every
+    few = node_texts(plot_tree(loaded, 0, top=1))
+    assert ["colour is", "– pink", "+ 1 more", "or missing"] in few
 
 
 @pytest.mark.parametrize("max_depth", [1, 3])
@@ -312,6 +341,13 @@ def test_importances_of_repeats_have_error_bars():
     lengths = [abs(s[1, 0] - s[0, 0]) for s in segments]
     np.testing.assert_allclose(lengths, 2 * runs.std(1, ddof=1)[[1, 0, 2]])
     assert overlapping(ax) == []
+
+
+def test_importances_that_round_to_nothing_have_no_sign():
+    ax = plot_importances([0.5, -0.0002, 0.0, -0.0001], top=2)
+    assert [text.get_text() for text in ax.texts] == ["0.500", "0.000"]
+    assert "2 others: 0.000 together" in ax.get_xlabel()
+    assert ax.texts[1].get_text() == "0.000"
 
 
 def test_learners_without_importances_say_what_to_use_instead(iris):

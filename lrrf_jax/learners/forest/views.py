@@ -245,11 +245,11 @@ class TreeViews(abc.ABC):
         --------
         >>> from lrrf_jax import LEARNERS
         >>> tree = LEARNERS["lrt"]().fit([[0.0], [1], [2], [3]], 2 * [[1, 2]] + 2 * [[2, 1]])
-        >>> tree.trees_to_frame()[["node", "feature", "threshold", "left", "right", "ranking"]]
-           node feature  threshold  left  right  ranking
-        0     0      A1        1.5     1      2     None
-        1     1    None        NaN    -1     -1  L2 > L1
-        2     2    None        NaN    -1     -1  L1 > L2
+        >>> nodes = tree.trees_to_frame("arrow")
+        >>> nodes.select(["node", "threshold", "left", "ranking"]).to_pylist()
+        [{'node': 0, 'threshold': 1.5, 'left': 1, 'ranking': None},
+         {'node': 1, 'threshold': nan, 'left': -1, 'ranking': 'L2 > L1'},
+         {'node': 2, 'threshold': nan, 'left': -1, 'ranking': 'L1 > L2'}]
         """
         require_choice(output, "output", ("pandas", "polars", "arrow"))
         require_output(output)

@@ -79,6 +79,11 @@ class StoredModel:
         InputError
             Where the file cannot be written, or parameters were set that ``fit`` refuses.
         """
+        header, arrays = self._stored(path)
+        model_file.write_model(path, arrays, header)
+
+    def _stored(self, path: str | os.PathLike) -> tuple[dict[str, Any], dict[str, NDArray]]:
+        """Return what goes into a model file, when it is known to be read again."""
         require_fitted(self)
         params = schema.without_later(type(self), plain(self.get_params(deep=False)))
         header = {
@@ -107,7 +112,7 @@ class StoredModel:
                 f"{os.fspath(path)}: the model cannot be saved, for it could not be loaded: "
                 f"{error}. Set its parameters and names to what fit takes and files can hold."
             ) from error
-        model_file.write_model(path, arrays, header)
+        return header, arrays
 
     @classmethod
     def _from_file(cls, path: Any, header: dict[str, Any], arrays: dict[str, NDArray]) -> Self:

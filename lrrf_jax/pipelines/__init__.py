@@ -1,0 +1,9 @@
+"""Pipelines of scikit-learn that end in a label ranker, with all that a label ranker offers.
+
+``ranking_pipeline`` is the class; ``stored_steps`` what its other steps do to each column, as
+arrays that a model file can hold; ``reading`` makes these of fitted steps.
+"""
+
+from lrrf_jax.pipelines.ranking_pipeline import RankingPipeline, of_content
+
+__all__ = ["RankingPipeline", "of_content"]

@@ -1,0 +1,340 @@
+"""Fitted steps of a pipeline -> what they do to each column, if it is known of all of them.
+
+Of numbers it is read from the attributes of scalers and imputers. Of levels it is asked: the steps
+transform rows that hold each level in turn, so encoders need not be taken apart. At last made-up
+rows go both ways, and must come out alike.
+"""
+
+import warnings
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.compose import ColumnTransformer
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    MaxAbsScaler,
+    MinMaxScaler,
+    OneHotEncoder,
+    OrdinalEncoder,
+    RobustScaler,
+    StandardScaler,
+)
+
+from lrrf_jax._categories import CodedRows
+from lrrf_jax._numbers import is_missing, is_sparse
+from lrrf_jax._typing import NDArray
+from lrrf_jax._validation import InputError
+from lrrf_jax.learners.persistence.schema import Unfit
+from lrrf_jax.pipelines import stored_steps
+from lrrf_jax.pipelines.stored_steps import Columns, StepArrays, StoredSteps
+
+KNOWN = (
+    "StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler, SimpleImputer, OneHotEncoder, "
+    "OrdinalEncoder, ColumnTransformer, Pipeline, 'passthrough' and 'drop'"
+)
+_N_ROWS = 64  # made up, to compare
+_UNKNOWN_TEXT = "\uffff no level of any column"
+
+
+class Wire(NamedTuple):
+    """A column between steps: the one that it is made of, and how."""
+
+    source: int
+    operations: tuple[tuple[int, float], ...] = ()  # of numbers
+    is_level: bool = False
+    is_text: bool = False  # as is the source, and not encoded so far
+
+
+class _Reader:
+    """Follows wires through the steps, and gathers the levels of the columns."""
+
+    def __init__(self) -> None:
+        self.levels: dict[int, list[Any]] = {}
+        self.null: dict[int, Any] = {}  # what stands for a missing value in a column of levels
+
+    def through(self, step: Any, wires: list[Wire]) -> list[Wire]:
+        kind = type(step)
+        if step is None or (isinstance(step, str) and step == "passthrough"):
+            return wires
+        if isinstance(step, Pipeline):
+            for _, inner in step.steps:
+                wires = self.through(inner, wires)
+            return wires
+        if kind is FunctionTransformer and step.func is None:
+            return wires
+        if kind is ColumnTransformer:
+            return self._columns(step, wires)
+        if kind is SimpleImputer:
+            return self._imputer(step, wires)
+        if kind in (OneHotEncoder, OrdinalEncoder):
+            return self._encoder(step, wires)
+        if kind in _SCALERS:
+            columns = _SCALERS[kind](step, len(wires))
+            return [
+                wire if wire.is_level else wire._replace(operations=(*wire.operations, *operations))
+                for wire, operations in zip(wires, columns, strict=True)
+            ]
+        raise Unfit(f"{kind.__name__} is no step that files can hold; these are {KNOWN}")
+
+    def _columns(self, step: ColumnTransformer, wires: list[Wire]) -> list[Wire]:
+        if step.transformer_weights is not None:
+            raise Unfit("ColumnTransformer(transformer_weights=...) is none that files can hold")
+        placed = {}
+        for name, inner, _ in step.transformers_:
+            place = step.output_indices_[name]
+            if place.stop > place.start:
+                taken = [wires[j] for j in step._transformer_to_input_indices[name]]
+                placed[place.start] = self.through(inner, taken)
+        return [wire for start in sorted(placed) for wire in placed[start]]
+
+    def _imputer(self, step: SimpleImputer, wires: list[Wire]) -> list[Wire]:
+        if not is_missing(step.missing_values):
+            raise Unfit(
+                f"SimpleImputer(missing_values={step.missing_values!r}) is none that files can "
+                "hold; missing values are NaN"
+            )
+        filled = []
+        for wire, statistic in zip(wires, step.statistics_.tolist(), strict=True):
+            if isinstance(statistic, str):
+                filled.append(wire._replace(is_text=True))
+            elif step.keep_empty_features or not is_missing(statistic):
+                operation = () if wire.is_level else ((stored_steps.FILL, float(statistic)),)
+                filled.append(wire._replace(operations=(*wire.operations, *operation)))
+        if step.indicator_ is not None:
+            mark = ((stored_steps.IS_MISSING, 0.0),)
+            for j in step.indicator_.features_.tolist():
+                wire = wires[j]
+                filled.append(wire._replace(operations=() if wire.is_level else mark))
+        return filled
+
+    def _encoder(self, step: Any, wires: list[Wire]) -> list[Wire]:
+        coded = []
+        widths = [1] * len(wires)
+        if isinstance(step, OneHotEncoder):
+            widths = _widths(step)
+        for wire, levels, width in zip(wires, step.categories_, widths, strict=True):
+            if not wire.is_level:
+                self._add_levels(wire, levels.tolist(), type(step).__name__)
+            coded += [Wire(wire.source, (), is_level=True)] * width
+        return coded
+
+    def _add_levels(self, wire: Wire, levels: list[Any], encoder: str) -> None:
+        if any(operation != stored_steps.FILL for operation, _ in wire.operations):
+            raise Unfit(f"{encoder} of numbers that were scaled is none that files can hold")
+        known = self.levels.setdefault(wire.source, [])
+        for level in levels:
+            if is_missing(level):
+                self.null[wire.source] = level
+                continue
+            if not isinstance(level, str):
+                exact = float(level)
+                if exact != level:
+                    raise Unfit(f"the level {level!r} is no float64")
+                level = exact
+            if level not in known:
+                known.append(level)
+        if not known or len({isinstance(level, str) for level in known}) > 1:
+            raise Unfit(f"{encoder} has a column whose levels are not all text, or all numbers")
+
+
+def _widths(step: OneHotEncoder) -> list[int]:
+    """Count the columns that an encoder makes of each of its own."""
+    dropped = [None] * len(step.categories_) if step.drop_idx_ is None else step.drop_idx_
+    rare = getattr(step, "infrequent_categories_", None) or [None] * len(step.categories_)
+    return [
+        len(levels) - (0 if few is None else len(few) - 1) - (left_out is not None)
+        for levels, few, left_out in zip(step.categories_, rare, dropped, strict=True)
+    ]
+
+
+def _affine(pairs: Sequence[tuple[int, Any]], n_columns: int) -> list[list[tuple[int, float]]]:
+    """Put operations with an operand for each column, or for all, column by column."""
+    operands = [(op, np.broadcast_to(value, n_columns).tolist()) for op, value in pairs]
+    return [[(op, float(values[j])) for op, values in operands] for j in range(n_columns)]
+
+
+def _standard(step: StandardScaler, n_columns: int) -> list[list[tuple[int, float]]]:
+    pairs = [(stored_steps.SUBTRACT, step.mean_)] if step.with_mean else []
+    pairs += [(stored_steps.DIVIDE, step.scale_)] if step.with_std else []
+    return _affine(pairs, n_columns)
+
+
+def _clip(low: float, high: float) -> list[tuple[int, Any]]:
+    return [(stored_steps.AT_LEAST, low), (stored_steps.AT_MOST, high)]
+
+
+def _min_max(step: MinMaxScaler, n_columns: int) -> list[list[tuple[int, float]]]:
+    pairs = [(stored_steps.MULTIPLY, step.scale_), (stored_steps.ADD, step.min_)]
+    return _affine(pairs + (_clip(*step.feature_range) if step.clip else []), n_columns)
+
+
+def _max_abs(step: MaxAbsScaler, n_columns: int) -> list[list[tuple[int, float]]]:
+    clips = _clip(-1, 1) if getattr(step, "clip", False) else []
+    return _affine([(stored_steps.DIVIDE, step.scale_), *clips], n_columns)
+
+
+def _robust(step: RobustScaler, n_columns: int) -> list[list[tuple[int, float]]]:
+    pairs = [(stored_steps.SUBTRACT, step.center_)] if step.with_centering else []
+    pairs += [(stored_steps.DIVIDE, step.scale_)] if step.with_scaling else []
+    return _affine(pairs, n_columns)
+
+
+_SCALERS: dict[type, Any] = {
+    StandardScaler: _standard,
+    MinMaxScaler: _min_max,
+    MaxAbsScaler: _max_abs,
+    RobustScaler: _robust,
+}
+
+
+def read_steps(steps: Pipeline, n_columns: int, names: list[str] | None) -> StoredSteps:
+    """Make stored steps of fitted ones, all of them transformers.
+
+    Raises
+    ------
+    Unfit
+        For a step, or an option of one, of which it is not known what it does to each column.
+    """
+    reader = _Reader()
+    wires = reader.through(steps, [Wire(j) for j in range(n_columns)])
+    for wire in wires:
+        if wire.is_text:
+            raise Unfit(f"text of column {_named(wire.source, names)} reaches the learner")
+    rows = _Rows(reader, n_columns, names)
+    columns, of_level = _ask(steps, reader, rows)
+    arrays = _as_arrays(wires, columns, of_level)
+    told = [_told(step) for _, step in steps.steps]
+    stored = StoredSteps.of(columns, arrays, told)
+    _require_alike(steps, stored, rows)
+    return stored
+
+
+def _named(column: int, names: list[str] | None) -> str:
+    return str(column) if names is None else repr(names[column])
+
+
+def _told(step: Any) -> str:
+    return " ".join(repr(step).split())
+
+
+class _Rows:
+    """Makes rows of the kind that the steps were fitted on."""
+
+    def __init__(self, reader: _Reader, n_columns: int, names: list[str] | None) -> None:
+        self.reader, self.n_columns, self.names = reader, n_columns, names
+        self.text = {j for j, levels in reader.levels.items() if isinstance(levels[0], str)}
+
+    def first(self, count: int) -> list[Any]:
+        """Columns that hold 0, or the first level."""
+        cells: list[Any] = [0.0] * self.n_columns
+        for j, levels in self.reader.levels.items():
+            cells[j] = levels[0]
+        return [self.column(j, [cell] * count) for j, cell in enumerate(cells)]
+
+    def column(self, j: int, cells: Sequence[Any]) -> NDArray:
+        """Put cells into a column."""
+        return np.array(cells, object if j in self.text else np.float64)
+
+    def null(self, j: int) -> Any:
+        """Return what is missing in a column."""
+        return self.reader.null.get(j, np.nan)
+
+    def table(self, columns: Sequence[NDArray]) -> Any:
+        """Put columns into a table."""
+        if self.names is None:
+            dtype = object if self.text else np.float64
+            return np.stack([column.astype(dtype) for column in columns], axis=1)
+        try:
+            from pandas import DataFrame
+        except ImportError:
+            from polars import DataFrame
+        return DataFrame(dict(zip(self.names, columns, strict=True)))
+
+
+def _transformed(steps: Pipeline, table: Any) -> NDArray:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        out = steps.transform(table)
+    return np.asarray(out.toarray() if is_sparse(out) else out, np.float64)
+
+
+def _ask(
+    steps: Pipeline, reader: _Reader, rows: _Rows
+) -> tuple[Columns, dict[int, NDArray]]:  # float64 (n_levels + 2, n_out) of each column
+    """Ask what becomes of each level, of a missing one, and of one that is not known."""
+    needs_level: set[int] = set()
+    knows_levels: set[int] = set()
+    of_level = {}
+    for j, levels in reader.levels.items():
+        other = _UNKNOWN_TEXT if j in rows.text else max(levels) + max(1.0, abs(max(levels)))
+        table = rows.first(len(levels))
+        table[j] = rows.column(j, levels)
+        parts = [_transformed(steps, rows.table(table))]
+        for cell, refusing in ((rows.null(j), needs_level), (other, knows_levels)):
+            table = rows.first(1)
+            table[j] = rows.column(j, [cell])
+            try:
+                parts.append(_transformed(steps, rows.table(table)))
+            except (ValueError, TypeError):
+                refusing.add(j)
+                parts.append(np.zeros((1, parts[0].shape[1])))
+        of_level[j] = np.concatenate(parts)
+    columns = Columns(
+        rows.names, rows.n_columns, reader.levels, frozenset(needs_level), frozenset(knows_levels)
+    )
+    return columns, of_level
+
+
+def _as_arrays(wires: list[Wire], columns: Columns, of_level: dict[int, NDArray]) -> StepArrays:
+    operations = [pair for wire in wires for pair in wire.operations]
+    values = [of_level[wire.source][:, k] for k, wire in enumerate(wires) if wire.is_level]
+    return StepArrays(
+        np.array([wire.source for wire in wires], np.int32),
+        np.array([wire.is_level for wire in wires], bool),
+        np.array([len(wire.operations) for wire in wires], np.int32),
+        np.array([operation for operation, _ in operations], np.uint8),
+        np.array([operand for _, operand in operations], np.float64),
+        np.concatenate([np.empty(0), *values]),
+    )
+
+
+def _require_alike(steps: Pipeline, stored: StoredSteps, rows: _Rows) -> None:
+    """Send made-up rows both ways: numbers of all sizes, missing ones, levels, missing ones."""
+    draws = np.random.default_rng(0)
+    columns = stored._columns
+    table, codes = [], np.empty((_N_ROWS, rows.n_columns))
+    for j in range(rows.n_columns):
+        if j in columns.levels:
+            levels = list(columns.levels[j])
+            number = draws.integers(len(levels) + (j not in columns.needs_level), size=_N_ROWS)
+            cells = [*levels, rows.null(j)]
+            table.append(rows.column(j, [cells[code] for code in number]))
+            codes[:, j] = np.where(number == len(levels), np.nan, number)
+            if j not in rows.text:
+                codes[:, j] = table[-1]
+        else:
+            number = draws.standard_normal(_N_ROWS) * 10.0 ** draws.integers(-3, 4, _N_ROWS)
+            number[draws.random(_N_ROWS) < 0.1] = np.nan
+            table.append(number)
+            codes[:, j] = number
+    try:
+        expected = _transformed(steps, rows.table(table)).astype(np.float32)
+    except (ValueError, TypeError) as error:
+        raise Unfit(f"the steps do not take rows that were made up: {error}") from error
+    found = stored.transform(CodedRows(codes))
+    if not np.array_equal(found, expected, equal_nan=True):
+        raise Unfit(
+            "the steps do to made-up rows what is not known of them, in this version of "
+            "scikit-learn"
+        )
+
+
+def refusal(error: Unfit) -> InputError:
+    """Say that a pipeline cannot be stored."""
+    return InputError(
+        f"the pipeline cannot be saved, or applied to files, for {error}. Predict in Python, or "
+        "replace the step."
+    )
