@@ -11,8 +11,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lrrf_jax._table_names import DEFAULT
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError
+
+_LONGEST_MARK = 12  # of a cell that may mean "missing"
 
 ArrowValues = TypeVar("ArrowValues", pa.Array, pa.ChunkedArray)
 
@@ -136,21 +139,16 @@ def trimmed_text(column: pa.ChunkedArray, missing: Sequence[str]) -> pa.ChunkedA
     return pc.if_else(is_missing, pa.scalar(None, column.type), column)
 
 
-CORRECT = (
-    "Correct the cell, leave it empty where the value is missing, say which cells mean that with "
-    "missing= (--missing-values), or leave the column out with exclude= (--exclude)."
-)
-
-
 def numbers(
     column: pa.ChunkedArray,
     name: str,
     rows: Rows,
     missing: Sequence[str],
-    way_out: str = CORRECT,
+    way_out: str = "",
 ) -> NDArray:
     """Return a column as float32 or float64 (n,), with NaN for null and missing cells.
 
+    ``way_out`` is one more of them, for text.
     Raises InputError that names the column, the row and the cell where a cell is no number.
     """
     column = plain(column)
@@ -192,8 +190,15 @@ def _parsed(text: pa.ChunkedArray, name: str, rows: Rows, way_out: str) -> pa.Ch
         cell = text[low].as_py()
         raise InputError(
             f"{rows.path}: column {name!r} must hold numbers; {rows.at(low)} holds {cell!r}"
-            f"{foreign_number(cell, rows.decimal)}. {way_out}"
+            f"{foreign_number(cell, rows.decimal)}. Correct the cell, leave it empty where the "
+            f"value is missing, say which cells mean that with missing={_marks(cell)} "
+            f"(--missing-values), or leave the column out with exclude= (--exclude).{way_out}"
         ) from None
+
+
+def _marks(cell: str) -> str:
+    """Say a cell beside those that mean missing already; "" where it is no such mark."""
+    return "" if "," in cell or len(cell) > _LONGEST_MARK else repr(f"{DEFAULT},{cell}")
 
 
 def _cast(text: pa.ChunkedArray, decimal: str) -> pa.ChunkedArray:

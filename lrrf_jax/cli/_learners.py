@@ -109,7 +109,8 @@ def select_features(source: str, data: Any, names: list[str] | None) -> Any:  # 
     if hasattr(data.X, "select"):  # a table, where some are categories
         return data._replace(X=data.X.select(names), feature_names=tuple(names))
     columns = [at[name] for name in names]
-    return data._replace(X=data.X[:, columns], feature_names=tuple(names))
+    X = data.X.select(columns) if hasattr(data.X, "select") else data.X[:, columns]  # a table
+    return data._replace(X=X, feature_names=tuple(names))
 
 
 def levels_of(table: Any) -> dict[str, list[str]]:

@@ -129,13 +129,7 @@ def array_batches(
         )
     n_rows, width = array_shape(path)
     names = array_names(path)
-    if cells.levels:
-        j = min(cells.levels)
-        column = repr(feature_names[j]) if feature_names is not None else str(j)
-        raise InputError(
-            f"{path}: {suffix_of(path)} files hold numbers, and the model takes categories in "
-            f"column {column} ({len(cells.levels)} of {n_features} features). Use .parquet or .csv."
-        )
+    require_no_categories(path, feature_names, n_features, cells)
     order: list[int] | None = None
     if names is not None and len(names) != width:
         raise InputError(
@@ -159,6 +153,19 @@ def array_batches(
     return _checked_arrays(
         path, order, names, arrays(path, batch_rows, first, stop), first, cells.missing
     )
+
+
+def require_no_categories(
+    path: str, feature_names: Sequence[str] | None, n_features: int, cells: Cells
+) -> None:
+    """Raise InputError where a model takes categories and a table can hold numbers only."""
+    if cells.levels:
+        j = min(cells.levels)
+        column = repr(feature_names[j]) if feature_names is not None else str(j)
+        raise InputError(
+            f"{path}: holds numbers, and the model takes categories in column {column} "
+            f"({len(cells.levels)} of {n_features} features). Use a .parquet or .csv file."
+        )
 
 
 def _checked_arrays(
