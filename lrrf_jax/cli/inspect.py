@@ -5,7 +5,9 @@ from typing import Annotated, Any
 
 import typer
 
-from lrrf_jax.cli import _options, _streams
+from lrrf_jax.cli import _options
+
+_MOST_LEVELS = 30  # told of a category
 
 
 def inspect(
@@ -20,7 +22,7 @@ def inspect(
     """  # noqa: D301 (typer reads the backspace as: do not rewrap)
     from lrrf_jax import learners
     from lrrf_jax.cli import _runtime
-    from lrrf_jax.cli._tables import show_facts
+    from lrrf_jax.cli._tables import show_facts, show_table
 
     header, arrays = _runtime.read_model_file(model)
     ranker = learners.of_content(model, header, arrays)
@@ -31,13 +33,14 @@ def inspect(
     show_facts(_worded(facts))
     if "feature_importances" in facts:
         shares = facts["feature_importances"]
-        names = (
-            facts["features"] if "steps" not in facts else None
-        )  # of what steps make there are none
+        names = None if "steps" in facts else facts["features"]  # steps make others, without names
         names = names or [str(j) for j in range(len(shares))]
-        shares = sorted(zip(shares, names, strict=True), reverse=True)
-        lines = [f"  {share:.4f}  {_streams.printable(name, keep='')}" for share, name in shares]
-        _runtime.show("\n".join(["importance of features", *lines]))
+        rows = [
+            [name, f"{share:.4f}"]
+            for share, name in sorted(zip(shares, names, strict=True), reverse=True)
+        ]
+        _runtime.show("")
+        show_table(["feature", "importance"], rows)
 
 
 def _facts(path: str, header: dict[str, Any], ranker: Any) -> dict[str, Any]:
@@ -57,6 +60,11 @@ def _facts(path: str, header: dict[str, Any], ranker: Any) -> dict[str, Any]:
     }
     if learner is not ranker:
         facts["steps"] = header["pipeline"]["steps"]
+    categories = getattr(ranker, "feature_categories_", {})
+    if categories:
+        facts["categories"] = {
+            str(name): list(map(str, known)) for name, known in categories.items()
+        }
     if hasattr(learner, "aggregation_"):
         facts["aggregation"] = learner.aggregation_
     if hasattr(learner, "forest_"):
@@ -93,8 +101,15 @@ def _worded(facts: dict[str, Any]) -> dict[str, str]:
     }
     for number, step in enumerate(facts.get("steps", ()), 1):
         rows[f"step {number}"] = step
+    for name, known in facts.get("categories", {}).items():
+        rows[f"levels of {name} ({len(known)})"] = _shortened(known)
     if "aggregation" in facts:
         rows["aggregation"] = facts["aggregation"]
     if "trees" in facts:
         rows["forest"] = f"{facts['trees']} trees, depth {facts['depth']}, {facts['leaves']} leaves"
     return {name: str(value) for name, value in rows.items()}
+
+
+def _shortened(names: list[str]) -> str:
+    more = f", ... ({len(names) - _MOST_LEVELS} more)" if len(names) > _MOST_LEVELS else ""
+    return ", ".join(names[:_MOST_LEVELS]) + more

@@ -6,11 +6,13 @@ from typing import Any, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from lrrf_jax._tabular import Rows, match_columns, unique_names
+from lrrf_jax._table_names import match_columns, unique_names
+from lrrf_jax._tabular import Rows
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError
-from lrrf_jax.io._batches import chosen_features, feature_matrix
+from lrrf_jax.io._batches import feature_matrix
 from lrrf_jax.io._cells import as_stored, cells_of
+from lrrf_jax.io._feature_columns import chosen_features
 from lrrf_jax.io.answers import Answer, as_answer
 
 ArrowRows = TypeVar("ArrowRows", pa.RecordBatch, pa.Table)

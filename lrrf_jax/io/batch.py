@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lrrf_jax._tabular import as_patterns
+from lrrf_jax._table_names import as_patterns
 from lrrf_jax._validation import InputError, OutputError
 from lrrf_jax.io import memory
 from lrrf_jax.io._cells import as_stored, cells_of
