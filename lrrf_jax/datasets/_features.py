@@ -6,14 +6,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from lrrf_jax._table_names import match_columns
 from lrrf_jax._tabular import (
-    CORRECT,
     Rows,
     different_cells,
     finite_features,
     foreign_number,
     is_text,
-    match_columns,
     numbers,
     plain,
     trimmed_text,
@@ -79,7 +78,7 @@ def read_features(
 
 
 def _way_out(name: str) -> str:
-    return f"{CORRECT} If the column holds categories, say categories={name!r} (--categories)."
+    return f" If the column holds categories, say categories={name!r} (--categories)."
 
 
 def _numbers_among(cells: pa.ChunkedArray, name: str, rows: Rows) -> bool:

@@ -106,14 +106,17 @@ def test_every_command_reads_a_pipe_of_every_format(lrrf, toy, model, tmp_path, 
     assert {**json.loads(out)["results"][0], "data": ""} == {**expected, "data": ""}
 
 
-def test_the_format_of_text_may_be_said(lrrf, model, tmp_path):
+def test_the_format_of_text_is_found_or_may_be_said(lrrf, model, tmp_path):
     for arguments in (
         (*TRAIN, tmp_path / "m", "-"),
         ("predict", model, "-", "--output", tmp_path / "r.csv"),
         (*EVALUATE, "-"),
     ):
         with writing(content_of("tsv")) as reader, standard_input(reader):
-            code, _, err = lrrf(*arguments)
+            assert lrrf(*arguments)[0] == 0  # by the tabs
+        (tmp_path / "r.csv").unlink(missing_ok=True)
+        with writing(content_of("csv")) as reader, standard_input(reader):
+            code, _, err = lrrf(*arguments, "--input-format", "tsv")
         assert code == 3
         assert "standard input: " in err
         with writing(content_of("tsv")) as reader, standard_input(reader):
@@ -150,7 +153,7 @@ def test_python_reads_pipes_too(tmp_path, toy):
 def test_faults_name_the_pipe_and_nothing_is_left(lrrf, model, tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
     (tmp_path / "temporary").mkdir()
-    bad = b"id,A1,A2,L1,L2,L3\nr0,1,oops,1,2,3\n"
+    bad = b"id,A1,A2,L1,L2,L3\nr0,1,oops,1,2,3\nr0,1,2,1,2,3\n"
     for arguments in (
         (*TRAIN, tmp_path / "m", "-"),
         ("predict", model, "-", "--output", tmp_path / "r.csv"),

@@ -66,7 +66,6 @@ def test_a_convention_says_the_same_as_the_option(lrrf, tmp_path, seconds):
         (("--labels", "sec*", "--lower-is-better"), "(--lower-is-better) is for scores"),
         (("--scores", "time*"), "scores asks for 'time*'"),
         (("--scores", "sec*", "--fold-column", "Fold"), "fold_column asks for 'Fold'"),
-        (("--scores", "sec*", "--exclude", "fold"), "'lab' must hold numbers"),
     ],
 )
 def test_options_that_do_not_fit_are_told(lrrf, tmp_path, seconds, options, message):

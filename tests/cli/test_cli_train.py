@@ -37,7 +37,7 @@ def test_json_is_one_document_on_stdout(lrrf, toy, tmp_path):
     assert document["features"] == ["A1", "A2"]
     assert document["labels"] == ["L1", "L2", "L3"]
     assert document["learner"] == "default"
-    assert document["params"] == {"missing": "unknown"}
+    assert document["params"] == {"missing": "unknown", "unseen": "error"}
     assert document["bytes"] == os.path.getsize(document["model"])
     assert set(document["seconds"]) == {"read", "fit", "save", "check"}
     assert "20 rows" in err

@@ -109,7 +109,9 @@ MIXED = {
     "a word among numbers": (
         ["1", "2", "tall", "4", "5"],
         {},
-        "column 'A' must hold numbers; row 3 (line 4) holds 'tall'. Correct the cell",
+        "column 'A' must hold numbers; row 3 (line 4) holds 'tall'. Correct the cell, leave it "
+        "empty where the value is missing, say which cells mean that with missing='default,tall' "
+        "(--missing-values), or leave the column out with exclude= (--exclude).",
     ),
     "a number among words": (
         ["a", "b", "7", "c", "d"],

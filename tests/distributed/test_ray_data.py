@@ -85,6 +85,25 @@ class TestWorker:
         assert threads.thread_count() == expected
         assert os.environ.get("NPROC") == (None if num_cpus is None else str(expected))
 
+    def test_ranks_categories_and_answers_what_is_asked_for(self, tmp_path, as_in_a_worker):
+        rows = pa.table({"kind": ["p", "q"] * 8, "size": np.arange(16.0), "id": range(16)})
+        y = [[1, 2, 3], [3, 1, 2]] * 8
+        ranker = RandomForestLabelRanker(n_estimators=3, max_depth=2, random_state=0)
+        ranker.fit(rows.select(["kind", "size"]), y, labels=LABELS).save(tmp_path / "m")
+        strange = rows.set_column(0, "kind", pa.array(["p", "q", "r", None] * 4))
+        for table, unseen in ((rows, None), (strange, "missing")):
+            known = pa.array(
+                [k if k in ("p", "q") else None for k in table["kind"].fill_null("").to_pylist()]
+            )
+            frame = table.select(["kind", "size"]).set_column(0, "kind", known)
+            for top, columns in ((None, LABELS), (2, ["place_1", "place_2"])):
+                got = worker(tmp_path / "m", top=top, unseen=unseen)(table)
+                assert got.column_names == ["id", *columns]
+                expected = ranker.predict_order(frame)[:, :2] if top else ranker.predict(frame)
+                assert got.drop_columns("id").to_pandas().to_numpy().tolist() == expected.tolist()
+        with pytest.raises(InputError, match="row 3, column 'kind' is 'r'"):
+            worker(tmp_path / "m")(strange)
+
     def test_sees_no_gpu_that_it_was_not_given(self, model, as_in_a_worker):
         worker(model)
         assert os.environ["JAX_PLATFORMS"] == "cpu"

@@ -12,7 +12,8 @@ import pytest
 from lrrf_jax import InputError, load
 from lrrf_jax.datasets import read
 from lrrf_jax.io import predict_arrow, read_manifest
-from lrrf_jax.io.batch import model_checksum
+from lrrf_jax.io.batch import model_checksum, predict_files
+from lrrf_jax.io.inputs import MemoryInput
 from lrrf_jax.learners import LEARNERS
 from tests.io.streaming import read_parts
 
@@ -240,11 +241,12 @@ def test_numbers_in_a_file_name_the_levels_of_their_value_unless_two_have_it(tmp
 def test_arrays_are_refused_where_the_model_takes_categories(tmp_path, trained):
     np.save(tmp_path / "t.npy", np.zeros((3, 3), np.float32))
     message = (
-        r"t.npy: .npy files hold numbers, and the model takes categories in column 'color' "
-        r"\(2 of 3 features\). Use .parquet or .csv"
+        r"holds numbers, and the model takes categories in column 'color' "
+        r"\(2 of 3 features\). Use a .parquet or .csv file"
     )
-    with pytest.raises(InputError, match=message):
-        trained.predict_file(tmp_path / "t.npy", tmp_path / "r.csv")
+    for table in (tmp_path / "t.npy", MemoryInput("builtin:t", np.zeros((3, 3), np.float32))):
+        with pytest.raises(InputError, match=message):
+            predict_files(trained, table, tmp_path / "r.csv")
 
 
 def test_a_column_of_another_kind_is_no_category(tmp_path, trained, new):

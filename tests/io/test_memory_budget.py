@@ -32,11 +32,12 @@ PREDICT = """
     import lrrf_jax
     from lrrf_jax.io import memory
 
-    model, path, out, budget, keep = sys.argv[1:]
+    model, path, out, budget, keep, answer = sys.argv[1:]
     batches, plan = [], memory.plan_batch_rows
     memory.plan_batch_rows = lambda *a: batches.append(plan(*a)) or batches[-1]
     ranker = lrrf_jax.load(model)
-    report = ranker.predict_file(path, out + "/", keep=keep, memory_budget=int(budget))
+    asked = {"keep": keep, "memory_budget": int(budget), "answer": answer}
+    report = ranker.predict_file(path, out + "/", **asked)
     with open("/proc/self/status") as lines:
         peak = next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
     print(json.dumps({"rows": report.rows, "peak": peak * 1024, "batches": batches}))
@@ -73,16 +74,18 @@ def table():
 @pytest.mark.slow
 @pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="reads /proc")
 @pytest.mark.parametrize(
-    ("suffix", "keep", "mebi"),
+    ("suffix", "keep", "mebi", "answer"),
     [
-        ("parquet", "id", 2048),
-        ("parquet", "id", 640),
-        ("parquet", "id,note", 640),
-        ("csv", "note", 640),
-        ("arrow", "id,note", 640),
+        ("parquet", "id", 2048, "positions"),
+        ("parquet", "id", 640, "positions"),
+        ("parquet", "id,note", 640, "positions"),
+        ("parquet", "id,note", 640, "order"),
+        ("csv", "note", 640, "positions"),
+        ("csv", "note", 640, "scores"),
+        ("arrow", "id,note", 640, "positions"),
     ],
 )
-def test_the_process_stays_within_its_budget(tmp_path, table, model, suffix, keep, mebi):
+def test_the_process_stays_within_its_budget(tmp_path, table, model, suffix, keep, mebi, answer):
     path = tmp_path / f"t.{suffix}"
     if suffix == "parquet":  # one row group, of more than the budget where that is small
         pa.parquet.write_table(table, path, row_group_size=N_ROWS, use_dictionary=False)
@@ -91,7 +94,9 @@ def test_the_process_stays_within_its_budget(tmp_path, table, model, suffix, kee
     else:
         with pa.ipc.new_file(path, table.schema) as writer:
             writer.write_table(table, max_chunksize=50_000)
-    found = json.loads(in_process(PREDICT, model, path, tmp_path / "out", mebi * MEBI, keep))
+    found = json.loads(
+        in_process(PREDICT, model, path, tmp_path / "out", mebi * MEBI, keep, answer)
+    )
     print(suffix, keep, mebi, "MiB; peak", found["peak"] // MEBI, "MiB; rows", found["batches"])
     assert found["rows"] == N_ROWS
     assert found["peak"] <= 1.15 * mebi * MEBI

@@ -1,17 +1,23 @@
 """Tables written in one format and read in any: the same rows, whatever the pieces."""
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lrrf_jax import InputError
+from lrrf_jax._tabular import Rows
 from lrrf_jax.datasets import read
+from lrrf_jax.io._cells import Cells, level_codes
 from lrrf_jax.io.inputs import cut_rows
 from lrrf_jax.io.shards import Shard, as_shard
 from lrrf_jax.io.table_writer import TableWriter
 from lrrf_jax.io.tables import open_batches, row_count
+from lrrf_jax.learners._coding import Levels
 from tests.strategies import fewer, partial_rankings
 
 finite = st.floats(width=32, allow_nan=False, allow_infinity=False)
@@ -66,6 +72,69 @@ def test_training_tables_of_every_format_hold_the_same_rankings(tmp_path_factory
         data = read(folder / name, labels="last:3" if name == "t.npy" else None)
         np.testing.assert_array_equal(data.X, X, err_msg=name)
         np.testing.assert_array_equal(data.y, rankings, err_msg=name)
+
+
+words = st.text("ab ,;|\t\n'\"äž€", max_size=5).map(str.strip)
+
+
+@given(
+    cells=st.lists(words | st.none(), min_size=1, max_size=6),
+    delimiter=st.sampled_from(",;\t|"),
+    encoding=st.sampled_from(["utf-8", "utf-8-sig", "cp1252", "utf-16"]),
+    suffix=st.sampled_from(["csv", "tsv", "csv.gz"]),
+)
+def test_text_is_read_as_it_was_written_in_any_dialect(
+    tmp_path_factory, cells, delimiter, encoding, suffix
+):
+    path = tmp_path_factory.mktemp("dialects") / f"t.{suffix}"
+    frame = pd.DataFrame({"ä": cells, "L1": 1, "L2": 2})
+    frame.to_csv(path, index=False, sep=delimiter, encoding=encoding)
+    told = {"encoding": encoding} if encoding == "cp1252" else {}
+    data = read(path, delimiter=delimiter, categories="ä", **told)
+    assert data.X["ä"].to_pylist() == [cell or None for cell in cells]
+    if suffix != "tsv":  # what is found is what was written
+        assert read(path, categories="ä", **told).X.equals(data.X)
+
+
+level_names = st.lists(
+    st.text("ab1.0 ", min_size=1, max_size=4), min_size=1, max_size=5, unique=True
+)
+
+
+@given(
+    names=level_names,
+    cells=st.lists(st.text("ab1.0 ?", max_size=4) | st.none(), max_size=12),
+    encoded=st.booleans(),
+    cut=st.integers(0, 12),
+)
+def test_codes_of_cells_are_those_of_a_loop_over_them(names, cells, encoded, cut):
+    def value(text):
+        try:
+            return float(text)
+        except ValueError:
+            return None
+
+    def code(cell):
+        if cell is None:
+            return np.nan
+        for text in (cell, cell.strip()):
+            if text in names:
+                return names.index(text)
+        if cell.strip() in ("", "?"):
+            return np.nan
+        alike = [k for k, name in enumerate(names) if value(name) == value(cell) is not None]
+        return alike[0] if len(alike) == 1 else -1
+
+    column = pa.chunked_array([pa.array(part, pa.string()) for part in (cells[:cut], cells[cut:])])
+    if encoded:
+        column = pa.chunked_array([chunk.dictionary_encode() for chunk in column.chunks])
+    cells_are = Cells(unseen="missing")
+    got = level_codes(column, "k", Levels(tuple(names)), Rows("t"), cells_are)
+    np.testing.assert_array_equal(got, np.float32([code(cell) for cell in cells]))
+    if (got == -1).any():
+        row = int(np.argmax(got == -1))
+        with pytest.raises(InputError, match=f"row {row + 1}, column 'k'"):
+            level_codes(column, "k", Levels(tuple(names)), Rows("t"), Cells())
 
 
 ranks = st.lists(st.permutations([1, 2, 3]), min_size=1, max_size=9).map(

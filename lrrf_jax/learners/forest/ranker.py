@@ -59,8 +59,8 @@ class ForestLabelRanker(TreeLabelRanker):
     n_jobs : int or None
         Threads that grow trees and rank rows on CPUs. None or -1: one for each core that the
         process has; -2: all but one, and so on; never more. It changes no result. XLA has threads
-        of its own, which this cannot count: they compile, and at times run two steps of a program at
-        once. ``NPROC=1`` in the environment of a process keeps it to one; ``predict_file`` also
+        of its own, which this cannot count: they compile, and at times run two steps of a program
+        at once. ``NPROC=1`` in the environment of a process keeps it to one; ``predict_file`` also
         reads and writes in threads.
     verbose : int
         1: a progress bar on stderr.
