@@ -1,0 +1,32 @@
+"""What the pages in docs/ show is what happens."""
+
+import doctest
+import pathlib
+import re
+
+import pytest
+
+DOCS = pathlib.Path(__file__).parents[1] / "docs"
+PAGES = [page for page in sorted(DOCS.glob("*.md")) if "\n>>> " in page.read_text("utf-8")]
+
+
+def session_of(page):
+    """Take the Python sessions of a page, which go on from each other."""
+    blocks = re.findall(r"^```python\n(>>> .*?)^```$", page.read_text("utf-8"), re.DOTALL | re.M)
+    assert blocks
+    return "\n".join(blocks)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_the_sessions_of_a_page_print_what_it_shows(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    test = doctest.DocTestParser().get_doctest(session_of(page), {}, page.name, str(page), 0)
+    assert test.examples
+    said = []
+    flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+    doctest.DocTestRunner(optionflags=flags, verbose=False).run(test, out=said.append)
+    assert not said, "".join(said)
+
+
+def test_some_page_has_sessions():
+    assert "forests" in [page.stem for page in PAGES]
