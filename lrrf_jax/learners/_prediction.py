@@ -72,7 +72,7 @@ class RankingModel(PartialModel, DeviceModel):
         names = getattr(self, "feature_names_in_", None)
         expected = Expected(self.n_features_in_, names, self._categories, self.unseen)
         features = as_features(X, expected, none_will_do=not self.needs_features).values
-        self._require_known(features)
+        self._require_known(features, names)
         if not self._categories:
             return features
         as_numbers = one_hot if self.codes_categories == "one-hot" else unknown_as_missing
@@ -95,15 +95,18 @@ class RankingModel(PartialModel, DeviceModel):
     def _levels(self) -> dict[int, tuple[str, ...]]:
         return {j: levels.names for j, levels in self._categories.items()}
 
-    def _require_known(self, features: NDArray, row: NDArray | None = None) -> None:
+    def _require_known(
+        self, features: NDArray, names: Sequence[str] | None, row: NDArray | None = None
+    ) -> None:
         if self.accepts_missing_features:
             return
         bad = np.isnan(features)
         if bad.any():
             first, column = np.argwhere(bad)[0]
+            where = column if names is None else f"'{names[column]}'"
             raise InputError(
                 f"X must hold no missing values for '{self.name}'; row "
-                f"{first if row is None else row[first]}, column {column} is NaN "
+                f"{first if row is None else row[first]}, column {where} is NaN "
                 f"({bad.any(1).sum()} of {len(bad)} rows fail). Fill them in, for example with "
                 "sklearn.impute.SimpleImputer, or use 'lr-rf', which takes them."
             )

@@ -1,6 +1,6 @@
 """The training table as learners see it: checked, converted, and counted."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,6 +26,8 @@ from lrrf_jax.rankings.by_label import label_order
 from lrrf_jax.rankings.permutations import place_missing_last
 from lrrf_jax.rankings.ties import has_ties, mean_places
 from lrrf_jax.rankings.validation import require_rankings, require_scores
+
+_FEWEST_IDS = 20  # rows; in fewer, levels may all differ by chance
 
 
 class TableShape(NamedTuple):
@@ -161,7 +163,7 @@ def training_table(
             "y must prefer one label to another in at least one row; every row ties all labels "
             "that it ranks. Check what was read as positions, or the tolerance of ties."
         )
-    features, levels = _levels(features[kept], categories)
+    features, levels = _levels(features[kept], categories, names)
     return TrainingTable(
         features,
         positions[kept],
@@ -178,7 +180,7 @@ def training_table(
 
 
 def _levels(
-    features: NDArray, categories: Mapping[int, Category]
+    features: NDArray, categories: Mapping[int, Category], names: Sequence[str] | None
 ) -> tuple[NDArray, dict[int, Levels]]:
     """Give the levels that training rows have codes in the order of their names."""
     found = {}
@@ -190,6 +192,13 @@ def _levels(
         features[:, j] = recoded(
             column, np.array([place.get(level, -1) for level in category.levels])
         )
+        if not category.declared and len(has_rows) == len(features) >= _FEWEST_IDS:
+            where = j if names is None else f"'{names[j]}'"
+            warn_user(
+                f"column {where} of X is a category that is another one in each of the "
+                f"{len(features)} rows, as names and ids are. Leave the column out, or make it a "
+                "category of its data frame if it is one."
+            )
         empty = sorted(set(category.levels) - set(has_rows)) if category.declared else []
         found[j] = Levels(tuple(has_rows), tuple(empty))
     return features, found

@@ -158,7 +158,7 @@ class LabelRanker(Parametrised, RankingModel, StoredModel, Estimator):
                 known=self._known_names(),
                 needs_features=self.needs_features,
             )
-            self._require_known(table.features, table.row)
+            self._require_known(table.features, table.feature_names, table.row)
             n_features = table.features.shape[1]
             table = self._coded(table)
             self._check_settings(table.shape)

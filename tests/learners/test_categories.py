@@ -184,7 +184,9 @@ def test_a_missing_category_goes_the_way_of_a_missing_number_in_trees_alone():
     np.testing.assert_array_equal(ranker.predict(table), by_hand.predict(numbers))
     arrow = pa.table({"color": colors, "width": WIDTH})
     np.testing.assert_array_equal(ranker.predict(arrow), ranker.predict(table))
-    with pytest.raises(InputError, match="must hold no missing values for 'rpc'; row 0, column 0"):
+    with pytest.raises(
+        InputError, match="must hold no missing values for 'rpc'; row 0, column 'color'"
+    ):
         made("rpc").fit(table, Y)
 
 
@@ -333,3 +335,11 @@ def test_names_of_columns_that_have_none_are_their_numbers():
     ranker = made("lr-rf").fit(pd.DataFrame(list(zip(COLOR, WIDTH, strict=True))), Y)
     assert list(ranker.feature_categories_) == [0]
     assert made("lr-rf").fit(WIDTH[:, None], Y).feature_categories_ == {}
+
+
+def test_text_that_is_another_one_in_each_row_is_told_to_look_like_an_id():
+    named = TABLE.assign(id=[f"sample {i}" for i in range(N)])
+    with pytest.warns(UserWarning, match="column 'id' of X is a category that is another one in"):
+        made("lr-rf").fit(named, Y)
+    made("lr-rf").fit(named.astype({"id": "category"}), Y)  # who says so means it
+    made("lr-rf").fit(named.iloc[:10], Y[:10])
