@@ -8,7 +8,8 @@ import pyarrow as pa
 import pyarrow.csv
 
 from lrrf_jax._dialect import Dialect, csv_rows, is_decoded, not_encoded
-from lrrf_jax._tabular import no_rows, open_arrow, open_bytes, reading, unique_names
+from lrrf_jax._table_names import no_rows, open_bytes, reading
+from lrrf_jax._tabular import open_arrow
 from lrrf_jax._validation import InputError
 
 # The parser takes a file in blocks, and a row has to fit into one.
@@ -138,28 +139,6 @@ def _steps_without_line_end(path: str) -> int:
 
 def _has_line_end(piece: bytes) -> bool:
     return b"\n" in piece or b"\r" in piece
-
-
-def csv_header(path: str, dialect: Dialect) -> list[str]:
-    """Return the column names of a text table, each of them once."""
-    with reading(path):
-        with contextlib.closing(csv_rows(path, dialect)) as rows:
-            line, names = next(rows, (1, []))
-    if not all(map(is_decoded, names)):
-        raise not_encoded(path, line, dialect.encoding)
-    if not names:
-        raise InputError(f"{path}: the file is empty. Write a header line and the rows below it.")
-    if names[0].lower().startswith("sep=") and len(names) < 3:  # for a spreadsheet
-        raise InputError(
-            f"{path}: the first line, {dialect.delimiter.join(names)!r}, is no header. Remove it, "
-            "and say delimiter= (--delimiter) if the cells are not parted by commas."
-        )
-    if any("\0" in name for name in names):
-        raise InputError(
-            f"{path}: the header holds NUL signs, as UTF-16 without a mark does when it is read as "
-            "another encoding. Say encoding='utf-16-le' or 'utf-16-be' (--encoding) if it is."
-        )
-    return unique_names(path, names)
 
 
 def csv_line(path: str, dialect: Dialect, row: int) -> int:

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Generator, Iterator
 from typing import NamedTuple
 
-from lrrf_jax._tabular import is_tsv, open_bytes, reading
+from lrrf_jax._table_names import is_tsv, open_bytes, reading, unique_names
 from lrrf_jax._validation import InputError
 
 _CANDIDATES = (",", ";", "\t", "|")
@@ -183,3 +183,25 @@ def not_encoded(
         f"{path}: {where} is not UTF-8 text{column}. Name its encoding, such as encoding='latin1' "
         "(--encoding latin1) or 'cp1252', or save the file in the UTF-8 encoding."
     )
+
+
+def csv_header(path: str, dialect: Dialect) -> list[str]:
+    """Return the column names of a text table, each of them once."""
+    with reading(path):
+        with contextlib.closing(csv_rows(path, dialect)) as rows:
+            line, names = next(rows, (1, []))
+    if not all(map(is_decoded, names)):
+        raise not_encoded(path, line, dialect.encoding)
+    if not names:
+        raise InputError(f"{path}: the file is empty. Write a header line and the rows below it.")
+    if names[0].lower().startswith("sep=") and len(names) < 3:  # for a spreadsheet
+        raise InputError(
+            f"{path}: the first line, {dialect.delimiter.join(names)!r}, is no header. Remove it, "
+            "and say delimiter= (--delimiter) if the cells are not parted by commas."
+        )
+    if any("\0" in name for name in names):
+        raise InputError(
+            f"{path}: the header holds NUL signs, as UTF-16 without a mark does when it is read as "
+            "another encoding. Say encoding='utf-16-le' or 'utf-16-be' (--encoding) if it is."
+        )
+    return unique_names(path, names)

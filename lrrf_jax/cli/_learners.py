@@ -72,9 +72,15 @@ def require_source(source: str) -> None:
 def read_data(source: str, reading: Reading) -> Any:  # LabelRankingData
     """Read a file or ``aslib:FOLDER``, load ``builtin:NAME``, or fetch ``kebi:NAME``."""
     from lrrf_jax import datasets
+    from lrrf_jax._pipes import is_pipe
+    from lrrf_jax.datasets._text_columns import require_text_columns
 
     if not source.startswith(NAMED):
-        return datasets.read(source, **reading.arguments())
+        arguments = reading.arguments()
+        if not is_pipe(source):
+            how = {name: value for name, value in arguments.items() if name != "format"}
+            require_text_columns(source, **how)  # before NumPy and pyarrow are imported
+        return datasets.read(source, **arguments)
     if reading._replace(missing_values=None) != Reading():
         raise typer.BadParameter(
             f"{source} has fixed columns. Leave --features, --labels, --ranking, --convention, "
@@ -105,6 +111,20 @@ def select_features(source: str, data: Any, names: list[str] | None) -> Any:  # 
     columns = [at[name] for name in names]
     X = data.X.select(columns) if hasattr(data.X, "select") else data.X[:, columns]  # a table
     return data._replace(X=X, feature_names=tuple(names))
+
+
+def levels_of(table: Any) -> dict[str, list[str]]:
+    """List what the features that are categories hold: they are dictionaries of an Arrow table."""
+    if not hasattr(table.X, "column"):
+        return {}
+    found = {}
+    for name in table.X.column_names:
+        column = table.X.column(name)
+        if hasattr(column.type, "value_type"):
+            found[name] = sorted(
+                column.cast(column.type.value_type).unique().drop_null().to_pylist()
+            )
+    return found
 
 
 def learner_names(text: str) -> list[str]:

@@ -28,7 +28,7 @@ def _scores_of_file(ranker: Any, source: str, reading: Any) -> dict[str, Any]:
     import numpy as np
 
     from lrrf_jax import metrics
-    from lrrf_jax._tabular import suffix_of
+    from lrrf_jax._table_names import suffix_of
     from lrrf_jax._validation import InputError
     from lrrf_jax.cli import _learners
     from lrrf_jax.datasets.readers import TABLE_SUFFIXES

@@ -127,6 +127,23 @@ def describe(
         typer.Argument(metavar="DATA", help="builtin:NAME, kebi:NAME, aslib:FOLDER, or a file."),
     ],
     directory: Directory = None,
+    labels: _options.Labels = None,
+    features: _options.Features = None,
+    ranking: _options.Ranking = None,
+    convention: _options.HowToRead = _options.Convention.positions,
+    close_gaps: _options.CloseGaps = False,
+    exclude: _options.Exclude = None,
+    categories: _options.Categories = None,
+    missing_values: _options.MissingValues = None,
+    delimiter: _options.Delimiter = None,
+    decimal: _options.Decimal = None,
+    encoding: _options.Encoding = None,
+    label_names: _options.LabelNames = None,
+    input_format: _options.InputFormat = None,
+    scores: _options.Scores = None,
+    lower_is_better: _options.LowerIsBetter = False,
+    fold_column: _options.FoldColumn = None,
+    group_column: _options.GroupColumn = None,
     json: _options.AsJson = False,
 ) -> None:
     """Describe the features and rankings of a data set.
@@ -135,12 +152,32 @@ def describe(
     Examples:
       lrrf datasets describe builtin:iris
       lrrf datasets describe kebi:vowel --json
+      lrrf datasets describe table.csv --labels 'bus,train,bike' --exclude id
 
     A KEBI set that is not there is downloaded. Files are read as lrrf train reads them.
     """  # noqa: D301
     from lrrf_jax.cli import _learners, _runtime
     from lrrf_jax.cli._tables import show_facts
 
+    reading = _learners.Reading(
+        features,
+        labels,
+        ranking,
+        convention,
+        close_gaps,
+        exclude,
+        missing_values,
+        label_names or None,  # an empty list, where the option is not given
+        input_format,
+        scores,
+        lower_is_better,
+        fold_column,
+        group_column,
+        categories,
+        delimiter,
+        decimal,
+        encoding,
+    )
     _learners.require_source(data)
 
     from lrrf_jax.datasets import fetch_kebi
@@ -148,10 +185,10 @@ def describe(
 
     name = data.removeprefix(_learners.KEBI)
     is_kebi = data.startswith(_learners.KEBI)
-    if is_kebi:
+    if is_kebi and reading == _learners.Reading():
         table = fetch_kebi(name, directory=directory)
     else:
-        table = _learners.read_data(data, _learners.Reading())
+        table = _learners.read_data(data, reading)
     facts = {"data": data, **_facts(table)}
     if is_kebi:
         facts["made_by"] = _MADE_BY[kebi_sets()[name].type]
@@ -162,7 +199,7 @@ def describe(
 
 
 def _listed(value: Any) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    return (", ".join(map(str, value)) or "none") if isinstance(value, list) else str(value)
 
 
 def _facts(table: Any) -> dict[str, Any]:
@@ -189,11 +226,34 @@ def _facts(table: Any) -> dict[str, Any]:
         **apart,
         "feature_names": list(table.feature_names),
         "label_names": list(table.labels),
+        **_counted_levels(table),
+        "ignored": list(table.ignored),
         "distinct_rankings": int(ranking_classes(table.y)[1]),
         "incomplete_rankings": int((~known).any(1).sum()),
         "rankings_with_ties": int(rows_with_ties(table.y).sum()),
         "missing_labels": int((~known).sum()),
-        "missing_features": int(np.isnan(table.X).sum()),
+        "missing_features": _missing_cells(table.X),
         "mean_positions": [round(float(mean), 3) for mean in positions],
         "rows_with_label_first": (table.y == best).sum(0).tolist(),
     }
+
+
+def _counted_levels(table: Any) -> dict[str, list[str]]:
+    from lrrf_jax.cli._learners import levels_of
+
+    counts = [f"{name} ({len(known)} levels)" for name, known in levels_of(table).items()]
+    return {"categories": counts} if counts else {}
+
+
+def _missing_cells(X: Any) -> int:
+    """Count the empty cells of an array, or of a table where some features are categories."""
+    import numpy as np
+
+    if isinstance(X, np.ndarray):
+        return int(np.isnan(X).sum())
+    return sum(
+        column.null_count
+        if hasattr(column.type, "value_type")
+        else int(np.isnan(column.to_numpy()).sum())
+        for column in X.columns
+    )

@@ -24,11 +24,9 @@ def doctor(json: _options.AsJson = False) -> None:
 
     report = _doctor.Report()
     for section, report in _doctor.examine():
+        facts = {f"  {name}": _worded(value) for name, value in report.sections[section].items()}
         if not json:
-            _runtime.show(section)
-            show_facts(
-                {f"  {name}": _worded(value) for name, value in report.sections[section].items()}
-            )
+            show_facts(facts or {"  none": ""}, title=section)
     if json:
         document = {"well": not report.problems, "problems": report.problems, "notes": report.notes}
         _runtime.print_json(document | report.sections)

@@ -5,7 +5,9 @@ from typing import Annotated, Any
 
 import typer
 
-from lrrf_jax.cli import _options, _streams
+from lrrf_jax.cli import _options
+
+_MOST_LEVELS = 30  # told of a category
 
 
 def inspect(
@@ -20,7 +22,7 @@ def inspect(
     """  # noqa: D301 (typer reads the backspace as: do not rewrap)
     from lrrf_jax import learners
     from lrrf_jax.cli import _runtime
-    from lrrf_jax.cli._tables import show_facts
+    from lrrf_jax.cli._tables import show_facts, show_table
 
     header, arrays = _runtime.read_model_file(model)
     ranker = learners.of_content(model, header, arrays)
@@ -30,36 +32,49 @@ def inspect(
         return
     show_facts(_worded(facts))
     if "feature_importances" in facts:
-        names = facts["features"] or [str(j) for j in range(facts["n_features"])]
-        shares = sorted(zip(facts["feature_importances"], names, strict=True), reverse=True)
-        lines = [f"  {share:.4f}  {_streams.printable(name, keep='')}" for share, name in shares]
-        _runtime.show("\n".join(["importance of features", *lines]))
+        shares = facts["feature_importances"]
+        names = None if "steps" in facts else facts["features"]  # steps make others, without names
+        names = names or [str(j) for j in range(len(shares))]
+        rows = [
+            [name, f"{share:.4f}"]
+            for share, name in sorted(zip(shares, names, strict=True), reverse=True)
+        ]
+        _runtime.show("")
+        show_table(["feature", "importance"], rows)
 
 
 def _facts(path: str, header: dict[str, Any], ranker: Any) -> dict[str, Any]:
     names = getattr(ranker, "feature_names_in_", None)
-    facts = {
+    learner = getattr(ranker, "ranker", ranker)  # the last step of a pipeline
+    facts: dict[str, Any] = {
         "model": path,
         "bytes": os.path.getsize(path),
         "format_version": header["format_version"],
         "library_version": header["library_version"],
         "sha256": header["sha256"],
         "learner": header.get("learner"),
-        "params": ranker.get_params(),
+        "params": learner.get_params(),
         "labels": [str(label) for label in ranker.labels_],
         "n_features": int(ranker.n_features_in_),
         "features": None if names is None else [str(name) for name in names],
     }
-    if hasattr(ranker, "aggregation_"):
-        facts["aggregation"] = ranker.aggregation_
-    if hasattr(ranker, "forest_"):
-        facts |= {
-            "trees": ranker.forest_.n_trees,
-            "depth": _longest_path(ranker.forest_),
-            "leaves": len(ranker.forest_.leaf_value),
+    if learner is not ranker:
+        facts["steps"] = header["pipeline"]["steps"]
+    categories = getattr(ranker, "feature_categories_", {})
+    if categories:
+        facts["categories"] = {
+            str(name): list(map(str, known)) for name, known in categories.items()
         }
-    if hasattr(ranker, "feature_importances_"):
-        facts["feature_importances"] = [float(share) for share in ranker.feature_importances_]
+    if hasattr(learner, "aggregation_"):
+        facts["aggregation"] = learner.aggregation_
+    if hasattr(learner, "forest_"):
+        facts |= {
+            "trees": learner.forest_.n_trees,
+            "depth": _longest_path(learner.forest_),
+            "leaves": len(learner.forest_.leaf_value),
+        }
+    if hasattr(learner, "feature_importances_"):
+        facts["feature_importances"] = [float(share) for share in learner.feature_importances_]
     return facts
 
 
@@ -84,8 +99,17 @@ def _worded(facts: dict[str, Any]) -> dict[str, str]:
         f"labels ({len(facts['labels'])})": ", ".join(facts["labels"]),
         f"features ({facts['n_features']})": ", ".join(facts["features"] or ["without names"]),
     }
+    for number, step in enumerate(facts.get("steps", ()), 1):
+        rows[f"step {number}"] = step
+    for name, known in facts.get("categories", {}).items():
+        rows[f"levels of {name} ({len(known)})"] = _shortened(known)
     if "aggregation" in facts:
         rows["aggregation"] = facts["aggregation"]
     if "trees" in facts:
         rows["forest"] = f"{facts['trees']} trees, depth {facts['depth']}, {facts['leaves']} leaves"
     return {name: str(value) for name, value in rows.items()}
+
+
+def _shortened(names: list[str]) -> str:
+    more = f", ... ({len(names) - _MOST_LEVELS} more)" if len(names) > _MOST_LEVELS else ""
+    return ", ".join(names[:_MOST_LEVELS]) + more

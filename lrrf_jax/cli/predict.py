@@ -150,8 +150,9 @@ def predict(
     ended, the same command with --resume and without --shard checks that nothing is missing.
     """  # noqa: D301 (typer reads the backspace as: do not rewrap)
     from lrrf_jax import learners
+    from lrrf_jax._pipes import is_pipe
     from lrrf_jax._validation import require_output_place
-    from lrrf_jax.cli import _runtime
+    from lrrf_jax.cli import _learners, _runtime
 
     answer = _answer_of(scores, order, top)
     if shard is not None:
@@ -166,20 +167,27 @@ def predict(
     _runtime.require_model_file(model)
     in_directory = resume or shard or output.endswith("/") or os.path.isdir(output)
     only = inputs[0] if len(inputs) == 1 and not in_directory else None
-    if only is not None and not _stands_for_several(only):
-        _require_source(only, model, json)
+    if only is not None and _stands_for_several(only):
+        only = None
+    if only is not None:
+        with _failing_alone(only, model, json):
+            _learners.require_source(only)
         if output != _STANDARD_OUTPUT:
             require_output_place(output)
     header, arrays = _runtime.read_model_file(model)
-
-    from lrrf_jax.io.batch import NothingDone, predict_files
-    from lrrf_jax.io.output_file import OutputTaken
-
     # One text is split at commas, as --features is; repeated options are whole names.
     columns: dict[str, Any] = {"features": features, "keep": keep or ()}
     if keep and len(keep) == 1:
         columns["keep"] = keep[0]
     dialect: dict[str, Any] = {"delimiter": delimiter, "decimal": decimal, "encoding": encoding}
+    is_file = only is not None and not only.startswith(_learners.NAMED) and not is_pipe(only)
+    if only is not None and is_file:
+        with _failing_alone(only, model, json):
+            _require_columns(only, header, **columns, **dialect)
+
+    from lrrf_jax.io.batch import NothingDone, predict_files
+    from lrrf_jax.io.output_file import OutputTaken
+
     untold: list[str] = []
     failures_seen: list[Any] = []
 
@@ -200,7 +208,7 @@ def predict(
             place = output
             if output == _STANDARD_OUTPUT:
                 place = stack.enter_context(_handed_on(format))
-            if only is not None and not _stands_for_several(only):
+            if only is not None and is_file:
                 _look_at(only, header, place, overwrite=overwrite, **columns, **dialect)
             ranker = learners.of_content(model, header, arrays)
             use_compilation_cache(False if no_compilation_cache else None)
@@ -280,13 +288,14 @@ def _handed_on(format: Format | None) -> Iterator[str]:
         _streams.copy(path)
 
 
-def _require_source(source: str, model: str, json: bool) -> None:
-    """Tell that the one table is not there, before anything is imported to read it."""
+@contextlib.contextmanager
+def _failing_alone(source: str, model: str, json: bool) -> Iterator[None]:
+    """Let an error of the one table be in the JSON document, too."""
     from lrrf_jax._validation import InputError
-    from lrrf_jax.cli import _learners, _runtime
+    from lrrf_jax.cli import _runtime
 
     try:
-        _learners.require_source(source)
+        yield
     except InputError as error:
         if json:
             failed = [{"input": source, "part": None, "error": str(error)}]
@@ -294,19 +303,37 @@ def _require_source(source: str, model: str, json: bool) -> None:
         raise
 
 
+def _require_columns(source: str, header: dict[str, Any], **options: Any) -> None:
+    """Tell what the header of the one table lacks, before NumPy's and pyarrow's readers are there.
+
+    A model file tells the names of its features at once, and a ranker takes the import of JAX.
+    """
+    from lrrf_jax._dialect import as_dialect
+    from lrrf_jax.io._feature_columns import require_columns
+
+    dialect = as_dialect(*(options[name] for name in ("delimiter", "decimal", "encoding")))
+    of_model = _features_of(header)
+    if of_model is not None:
+        require_columns(source, dialect, *of_model, options["features"], options["keep"])
+
+
 def _look_at(source: str, header: dict[str, Any], output: str, **options: Any) -> None:
     """Tell what is wrong with the one table and its output, before JAX is imported."""
-    from lrrf_jax._pipes import is_pipe
-    from lrrf_jax.cli import _learners
     from lrrf_jax.io.first_look import require_file_for_file
 
-    names, n_features = header.get("feature_names"), header.get("n_features")
+    of_model = _features_of(header)
+    if of_model is not None:
+        require_file_for_file(source, output, *of_model, **options)
+
+
+def _features_of(header: dict[str, Any]) -> tuple[list[str] | None, int] | None:
+    about = header["pipeline"] if isinstance(header.get("pipeline"), dict) else header
+    names, n_features = about.get("feature_names"), about.get("n_features")
     if isinstance(names, list) and all(isinstance(name, str) for name in names):
-        n_features = len(names)
-    elif names is not None or type(n_features) is not int:
-        return  # no model: loading it says so
-    if not source.startswith(_learners.NAMED) and not is_pipe(source):
-        require_file_for_file(source, output, names, n_features, **options)
+        return names, len(names)
+    if names is not None or type(n_features) is not int:
+        return None  # no model: loading it says so
+    return None, n_features
 
 
 def _stands_for_several(source: str) -> bool:

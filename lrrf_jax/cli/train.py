@@ -138,7 +138,7 @@ def train(
         raise InputError(f"{data}: {error}") from error
     fitted = time.perf_counter()
     if missing_values is not None:  # tables to rank are read as this one was
-        from lrrf_jax._tabular import as_missing
+        from lrrf_jax._table_names import as_missing
 
         ranker.missing_values_ = as_missing(missing_values)
     ranker.save(model)
@@ -166,7 +166,7 @@ def train(
                 "features": list(table.feature_names),
                 "labels": list(table.labels),
                 "ignored": list(table.ignored),
-                "categories": _levels(table),
+                "categories": _learners.levels_of(table),
                 "weighted": table.sample_weight is not None,
                 "scores": table.scores is not None,
                 "learner": name,
@@ -191,41 +191,33 @@ def _made(name: str, settings: list[str] | None, seed: int, options: dict[str, A
 
 def _tell_columns(table: Any) -> None:
     """Say, before the work begins, what was taken for what."""
-    from lrrf_jax.cli import _runtime
+    from lrrf_jax.cli import _learners, _runtime
+    from lrrf_jax.cli._tables import tell_facts
 
-    _runtime.say(f"features ({len(table.feature_names)}): {_shortened(table.feature_names)}")
-    _runtime.say(f"labels ({len(table.labels)}): {_shortened(table.labels)}")
-    levels = _levels(table)
-    if levels:
-        counts = [f"{feature} ({len(known)} levels)" for feature, known in levels.items()]
-        _runtime.say(f"categories ({len(levels)}): {_shortened(counts)}")
-    if table.ignored:
-        _runtime.say(f"ignored ({len(table.ignored)}): {_shortened(table.ignored)}")
+    levels = [
+        f"{feature} ({len(known)} levels)" for feature, known in _learners.levels_of(table).items()
+    ]
+    facts = {
+        f"{what} ({len(names)})": _shortened(names)
+        for what, names, always in (
+            ("features", table.feature_names, True),
+            ("labels", table.labels, True),
+            ("categories", levels, False),
+            ("ignored", table.ignored, False),
+        )
+        if names or always
+    }
     for what, column in (("folds", table.folds), ("groups", table.groups)):
         if column is not None:
-            _runtime.say(f"{what}: {len(set(column.tolist()))}, which training does not use")
+            facts[what] = f"{len(set(column.tolist()))}, which training does not use"
+    if table.sample_weight is not None:
+        facts["weights"] = f"of the file, {table.sample_weight.sum():g} in all"
+    tell_facts(facts)
     if table.scores is not None:
         from lrrf_jax.rankings.ties import rows_with_ties
 
         share = rows_with_ties(table.y).mean()
         _runtime.say(f"labels have scores; {share:.0%} of the rows tie some")
-    if table.sample_weight is not None:
-        total = f"{table.sample_weight.sum():g}"
-        _runtime.say(f"weights: of the file, {total} in all")
-
-
-def _levels(table: Any) -> dict[str, list[str]]:
-    """List what the features that are categories hold: they are dictionaries of an Arrow table."""
-    if not hasattr(table.X, "column"):
-        return {}
-    found = {}
-    for name in table.X.column_names:
-        column = table.X.column(name)
-        if hasattr(column.type, "value_type"):
-            found[name] = sorted(
-                column.cast(column.type.value_type).unique().drop_null().to_pylist()
-            )
-    return found
 
 
 def _shortened(names: Sequence[str]) -> str:

@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from lrrf_jax._tabular import Rows, no_rows, unique_names
+from lrrf_jax._table_names import no_rows, unique_names
+from lrrf_jax._tabular import Rows
 from lrrf_jax._validation import InputError
 from lrrf_jax.datasets._lines import text_lines
 

@@ -5,15 +5,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from lrrf_jax._tabular import (
-    Rows,
-    finite_features,
-    match_columns,
-    no_rows,
-    open_npz,
-    reading,
-    without_missing,
-)
+from lrrf_jax._table_names import match_columns, no_rows, reading
+from lrrf_jax._tabular import Rows, finite_features, open_npz, without_missing
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError
 from lrrf_jax.datasets._apart import whole_folds

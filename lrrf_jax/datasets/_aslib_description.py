@@ -4,7 +4,7 @@ import math
 import os
 from typing import NamedTuple
 
-from lrrf_jax._tabular import resembling
+from lrrf_jax._table_names import resembling
 from lrrf_jax._validation import InputError, require_number
 from lrrf_jax.datasets._yaml import Block, read_yaml
 

@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from lrrf_jax._tabular import Rows, numbers, resembling
+from lrrf_jax._table_names import resembling
+from lrrf_jax._tabular import Rows, numbers
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError
 from lrrf_jax.datasets._arff import Attribute, arff_table, open_arff

@@ -6,13 +6,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from lrrf_jax._table_names import match_columns
 from lrrf_jax._tabular import (
     Rows,
     different_cells,
     finite_features,
     foreign_number,
     is_text,
-    match_columns,
     numbers,
     plain,
     trimmed_text,

@@ -3,7 +3,7 @@
 import re
 
 from lrrf_jax._dialect import UTF8, encoding_of
-from lrrf_jax._tabular import open_bytes, reading
+from lrrf_jax._table_names import open_bytes, reading
 from lrrf_jax._validation import InputError
 
 

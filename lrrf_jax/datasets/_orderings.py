@@ -8,7 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lrrf_jax._tabular import MISSING, Rows, is_text, numbers, plain, trimmed_text
+from lrrf_jax._table_names import MISSING
+from lrrf_jax._tabular import Rows, is_text, numbers, plain, trimmed_text
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError
 from lrrf_jax.datasets._reading import Reading

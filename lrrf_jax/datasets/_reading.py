@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from lrrf_jax._dialect import Dialect, as_dialect
-from lrrf_jax._tabular import MISSING, as_missing, as_patterns, suffix_of
+from lrrf_jax._table_names import MISSING, as_missing, as_patterns, suffix_of
 from lrrf_jax._validation import InputError
 
 CONVENTIONS = ("positions", "orderings", "scores")

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from lrrf_jax._tabular import Rows, match_columns, numbers
+from lrrf_jax._table_names import match_columns
+from lrrf_jax._tabular import Rows, numbers
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import warn_user
 from lrrf_jax.datasets._features import Features

@@ -6,9 +6,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from lrrf_jax._csv import csv_header, csv_line, read_text_columns
-from lrrf_jax._dialect import dialect_of
-from lrrf_jax._tabular import TEXT_SUFFIXES, Rows, no_rows, reading, suffix_of, unique_names
+from lrrf_jax._csv import csv_line, read_text_columns
+from lrrf_jax._table_names import TEXT_SUFFIXES, no_rows, reading, suffix_of, unique_names
+from lrrf_jax._tabular import Rows
 from lrrf_jax._validation import InputError
 from lrrf_jax.datasets._apart import apart_columns
 from lrrf_jax.datasets._features import read_features
@@ -19,6 +19,7 @@ from lrrf_jax.datasets._reading import (
     require_without,
 )
 from lrrf_jax.datasets._suspects import warn_of_suspects
+from lrrf_jax.datasets._text_columns import text_columns, wanted_columns
 from lrrf_jax.datasets.columns import Columns, choose_columns
 from lrrf_jax.datasets.container import LabelRankingData
 
@@ -67,22 +68,14 @@ def read_table(path: str, name: str, how: Reading) -> LabelRankingData:
 
 def _read_columns(path: str, how: Reading) -> tuple[list[str], Columns, pa.Table, Rows]:
     """Return the names of all columns, which of them are read, and these."""
-    labels_are, labels = how.label_columns
-    wanted = {
-        **{name: getattr(how, name) for name in ("features", "ranking", "exclude", "apart")},
-        "labels": labels,
-        "labels_are": labels_are,
-    }
     if suffix_of(path) in TEXT_SUFFIXES:
-        dialect = dialect_of(path, how.dialect)
-        names = csv_header(path, dialect)
-        chosen = choose_columns(path, names, **wanted)
+        dialect, names, chosen = text_columns(path, how)
         table = read_text_columns(path, dialect, chosen.all)
         line_of = functools.partial(csv_line, path, dialect)
         return names, chosen, table, Rows(path, line_of, decimal=how.decimal)
     require_without(path, how, "delimiter", "encoding")
     with reading(path):
-        return *_arrow_columns(path, wanted), Rows(path, decimal=how.decimal)
+        return *_arrow_columns(path, wanted_columns(how)), Rows(path, decimal=how.decimal)
 
 
 def _arrow_columns(path: str, wanted: dict[str, Any]) -> tuple[list[str], Columns, pa.Table]:

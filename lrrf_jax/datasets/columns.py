@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from lrrf_jax._tabular import as_patterns, match_columns, resembling
+from lrrf_jax._table_names import as_patterns, match_columns, resembling
 from lrrf_jax._validation import InputError
 
 POSITION_COLUMN = re.compile(r"L\d+")

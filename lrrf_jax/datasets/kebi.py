@@ -164,7 +164,7 @@ def _pooch() -> Any:
 @contextlib.contextmanager
 def _downloaded(url: str, name: str, folder: str, progress: bool) -> Iterator[str]:
     """Download to a file of this process alone, which is removed in the end if still there."""
-    from lrrf_jax._tabular import suffix_of
+    from lrrf_jax._table_names import suffix_of
 
     pooch = _pooch()
     suffix = suffix_of(urlparse(url).path)
@@ -197,7 +197,7 @@ def _reason(error: Exception) -> str:
 
 def _keep(path: str, name: str, folder: str) -> None:
     """Give a good download its name, and remove older copies, which would be found before it."""
-    from lrrf_jax._tabular import suffix_of
+    from lrrf_jax._table_names import suffix_of
 
     final = os.path.join(folder, f"{name}{suffix_of(path)}")
     # A copy, for pooch lets nobody else read its files.

@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 
-from lrrf_jax._tabular import reading, suffix_of
+from lrrf_jax._table_names import reading, suffix_of
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError
 from lrrf_jax.datasets._kebi_registry import KebiSet

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 
-from lrrf_jax._tabular import no_rows
+from lrrf_jax._table_names import no_rows
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError
 from lrrf_jax.datasets._lines import text_lines

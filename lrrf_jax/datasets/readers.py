@@ -4,7 +4,7 @@ import os
 from collections.abc import Sequence
 
 from lrrf_jax._pipes import as_file
-from lrrf_jax._tabular import ARROW_SUFFIXES, MISSING, TEXT_SUFFIXES, suffix_of
+from lrrf_jax._table_names import ARROW_SUFFIXES, MISSING, TEXT_SUFFIXES, suffix_of
 from lrrf_jax._validation import InputError, existing_file
 from lrrf_jax.datasets._arrays import read_npy, read_npz
 from lrrf_jax.datasets._reading import Reading, as_reading, require_only

@@ -6,7 +6,8 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from lrrf_jax._tabular import Rows, match_columns
+from lrrf_jax._table_names import match_columns
+from lrrf_jax._tabular import Rows
 from lrrf_jax._validation import InputError
 from lrrf_jax.datasets._apart import apart_columns
 from lrrf_jax.datasets._arff import ArffFile, Attribute, arff_table, open_arff, split_cells

@@ -9,61 +9,20 @@ import pyarrow.compute as pc
 
 from lrrf_jax._csv import csv_line
 from lrrf_jax._dialect import dialect_of
-from lrrf_jax._tabular import (
+from lrrf_jax._table_names import (
     TEXT_SUFFIXES,
-    Rows,
-    finite_features,
-    is_text,
-    match_columns,
     no_rows,
-    numbers,
-    resembling,
     suffix_of,
-    without_missing,
 )
+from lrrf_jax._tabular import Rows, finite_features, is_text, numbers, without_missing
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError
 from lrrf_jax.io._cells import Cells, level_codes
+from lrrf_jax.io._feature_columns import chosen_features
 from lrrf_jax.io._sources import array_names, array_shape, arrays, table_schema, tables
 
 Batch = tuple[NDArray, pa.Table | None]
 _TILE_ROWS = 2048
-
-
-def chosen_features(
-    path: str,
-    names: list[str],
-    feature_names: Sequence[str] | None,
-    n_features: int,
-    features: str | Sequence[str] | None,
-) -> list[str]:
-    """Return the columns that hold the features of the model, in its order."""
-    if features is not None:
-        chosen = match_columns(path, names, features, "features")
-        if len(chosen) != n_features:
-            raise InputError(
-                f"{path}: features= picks {len(chosen)} columns, the model has {n_features} "
-                "features. Pick as many."
-            )
-        return chosen
-    if n_features == 0:  # the consensus of rankings without features
-        return []
-    if feature_names is None:
-        raise InputError(
-            f"{path}: the model was trained without feature names, so its {n_features} features "
-            f"cannot be told among the {len(names)} columns. Say which they are, with "
-            "features= (--features GLOB)."
-        )
-    known = set(names)
-    lacking = [name for name in feature_names if name not in known]
-    if lacking:
-        shown = ", ".join(map(repr, lacking[:10])) + (", ..." if len(lacking) > 10 else "")
-        raise InputError(
-            f"{path}: {len(lacking)} of the {n_features} feature columns of the model are not "
-            f"there: {shown}. {resembling(lacking[0], names)} Rename the columns, or say which to "
-            "use with features= (--features GLOB)."
-        )
-    return list(feature_names)
 
 
 def table_batches(

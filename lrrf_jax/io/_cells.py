@@ -9,7 +9,8 @@ import pyarrow as pa
 
 from lrrf_jax._categories import unknown_level
 from lrrf_jax._dialect import UNTOLD, Dialect, as_dialect
-from lrrf_jax._tabular import MISSING, Rows, as_missing, different_cells, without_missing
+from lrrf_jax._table_names import MISSING, as_missing
+from lrrf_jax._tabular import Rows, different_cells, without_missing
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError, require_choice
 
@@ -27,6 +28,11 @@ class Cells(NamedTuple):
     def categories(self, features: Sequence[str]) -> list[str]:
         """Return those columns of features that are categories."""
         return [features[j] for j in self.levels]
+
+
+def as_stored(ranker: Any) -> Any:
+    """Return a model that takes rows as they are read: a pipeline as files hold it."""
+    return ranker.stored() if hasattr(ranker, "stored") else ranker
 
 
 def cells_of(

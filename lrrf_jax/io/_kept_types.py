@@ -12,7 +12,8 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from lrrf_jax._dialect import UNTOLD, Dialect
-from lrrf_jax._tabular import as_type, match_columns, plain
+from lrrf_jax._table_names import match_columns
+from lrrf_jax._tabular import as_type, plain
 from lrrf_jax._validation import InputError
 from lrrf_jax.io._sources import TABLE_SUFFIXES, table_columns, table_schema
 from lrrf_jax.io.inputs import Source

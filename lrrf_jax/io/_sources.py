@@ -10,17 +10,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 
-from lrrf_jax._csv import csv_header, text_batches
-from lrrf_jax._dialect import UNTOLD, Dialect, dialect_of
-from lrrf_jax._tabular import (
+from lrrf_jax._csv import text_batches
+from lrrf_jax._dialect import UNTOLD, Dialect, csv_header, dialect_of
+from lrrf_jax._table_names import (
     ARROW_SUFFIXES,
     MISSING,
     TEXT_SUFFIXES,
-    open_npz,
     reading,
     suffix_of,
     unique_names,
 )
+from lrrf_jax._tabular import open_npz
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 import pyarrow as pa
 import pyarrow.parquet
 
-from lrrf_jax._tabular import ARROW_SUFFIXES, no_rows, reading, suffix_of
+from lrrf_jax._table_names import ARROW_SUFFIXES, no_rows, reading, suffix_of
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError, existing_file
 from lrrf_jax.io._sources import (

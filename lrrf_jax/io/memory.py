@@ -9,7 +9,7 @@ import pyarrow.parquet
 
 from lrrf_jax._csv import block_size
 from lrrf_jax._dialect import UNTOLD, Dialect
-from lrrf_jax._tabular import ARROW_SUFFIXES, suffix_of
+from lrrf_jax._table_names import ARROW_SUFFIXES, suffix_of
 from lrrf_jax._validation import InputError
 from lrrf_jax.io._sources import (
     PARQUET_BUFFER,

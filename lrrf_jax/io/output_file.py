@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from lrrf_jax._tabular import suffix_of
+from lrrf_jax._table_names import suffix_of
 from lrrf_jax._validation import InputError, require_output_place
 from lrrf_jax.io.inputs import Source
 from lrrf_jax.io.locks import locked

@@ -6,12 +6,13 @@ from typing import Any, NamedTuple, TypeAlias
 
 import pyarrow as pa
 
-from lrrf_jax._tabular import match_columns, suffix_of
+from lrrf_jax._table_names import match_columns, suffix_of
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError, existing_file
 from lrrf_jax.io import memory
-from lrrf_jax.io._batches import chosen_features, require_no_categories
+from lrrf_jax.io._batches import require_no_categories
 from lrrf_jax.io._cells import Cells
+from lrrf_jax.io._feature_columns import chosen_features
 from lrrf_jax.io._sources import ARRAY_SUFFIXES, table_columns
 from lrrf_jax.io.answers import Answer
 from lrrf_jax.io.inputs import Source, fingerprint_of

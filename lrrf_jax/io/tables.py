@@ -4,10 +4,11 @@ import os
 from collections.abc import Iterator, Sequence
 
 from lrrf_jax._dialect import as_dialect
-from lrrf_jax._tabular import MISSING, as_missing, match_columns, suffix_of
+from lrrf_jax._table_names import MISSING, as_missing, match_columns, suffix_of
 from lrrf_jax._validation import InputError, existing_file
-from lrrf_jax.io._batches import Batch, array_batches, chosen_features, table_batches
+from lrrf_jax.io._batches import Batch, array_batches, table_batches
 from lrrf_jax.io._cells import Cells
+from lrrf_jax.io._feature_columns import chosen_features
 from lrrf_jax.io._sources import ARRAY_SUFFIXES, TABLE_SUFFIXES, row_count, table_columns
 from lrrf_jax.io.table_writer import TableWriter, ranking_table
 

@@ -90,6 +90,28 @@ def test_a_terminal_without_unicode_gets_lines_of_its_characters(terminal, monke
     assert out.isascii()
 
 
+def test_facts_are_told_on_stderr_in_columns_on_a_terminal_and_by_line_in_a_pipe(monkeypatch):
+    facts = {"features (2)": "a, " * 40 + "[b]z", "labels": "red\x1b[31m"}
+    monkeypatch.setenv("COLUMNS", "40")
+    for screen, expected in (
+        (Terminal(), "features (2)  a, a"),
+        (io.StringIO(), "features (2): a, a"),
+    ):
+        with contextlib.redirect_stderr(screen):
+            _tables.tell_facts(facts)
+        out = STYLES.sub("", screen.getvalue())
+        assert out.startswith(expected)
+        assert r"red\x1b[31m" in out
+        assert "[b]z" in out
+    assert len(out.splitlines()) == 2
+
+
+def test_titles_stand_above_facts(terminal):
+    call = _tables.show_facts, {"a": "1"}, "[b]things"
+    assert piped(*call) == "[b]things\na  1\n"
+    assert STYLES.sub("", terminal(80, *call)).split() == ["[b]things", "a", "1"]
+
+
 def test_commands_write_the_same_words_to_a_terminal_and_to_a_pipe(terminal, capsys):
     for arguments in (["datasets", "list"], ["datasets", "describe", "builtin:iris"]):
         assert main(arguments) == 0

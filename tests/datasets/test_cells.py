@@ -12,7 +12,7 @@ from pandas._libs.parsers import STR_NA_VALUES
 
 from lrrf_jax import LEARNERS, load
 from lrrf_jax._csv import BLOCK, block_size
-from lrrf_jax._tabular import MISSING
+from lrrf_jax._table_names import MISSING
 from lrrf_jax._validation import InputError
 from lrrf_jax.datasets import read
 from lrrf_jax.io import predict_arrow
