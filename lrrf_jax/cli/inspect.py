@@ -32,42 +32,49 @@ def inspect(
         return
     show_facts(_worded(facts))
     if "feature_importances" in facts:
-        names = facts["features"] or [str(j) for j in range(facts["n_features"])]
-        shares = sorted(zip(facts["feature_importances"], names, strict=True), reverse=True)
-        rows = [[name, f"{share:.4f}"] for share, name in shares]
+        shares = facts["feature_importances"]
+        names = None if "steps" in facts else facts["features"]  # steps make others, without names
+        names = names or [str(j) for j in range(len(shares))]
+        rows = [
+            [name, f"{share:.4f}"]
+            for share, name in sorted(zip(shares, names, strict=True), reverse=True)
+        ]
         _runtime.show("")
         show_table(["feature", "importance"], rows)
 
 
 def _facts(path: str, header: dict[str, Any], ranker: Any) -> dict[str, Any]:
     names = getattr(ranker, "feature_names_in_", None)
-    facts = {
+    learner = getattr(ranker, "ranker", ranker)  # the last step of a pipeline
+    facts: dict[str, Any] = {
         "model": path,
         "bytes": os.path.getsize(path),
         "format_version": header["format_version"],
         "library_version": header["library_version"],
         "sha256": header["sha256"],
         "learner": header.get("learner"),
-        "params": ranker.get_params(),
+        "params": learner.get_params(),
         "labels": [str(label) for label in ranker.labels_],
         "n_features": int(ranker.n_features_in_),
         "features": None if names is None else [str(name) for name in names],
     }
+    if learner is not ranker:
+        facts["steps"] = header["pipeline"]["steps"]
     categories = getattr(ranker, "feature_categories_", {})
     if categories:
         facts["categories"] = {
             str(name): list(map(str, known)) for name, known in categories.items()
         }
-    if hasattr(ranker, "aggregation_"):
-        facts["aggregation"] = ranker.aggregation_
-    if hasattr(ranker, "forest_"):
+    if hasattr(learner, "aggregation_"):
+        facts["aggregation"] = learner.aggregation_
+    if hasattr(learner, "forest_"):
         facts |= {
-            "trees": ranker.forest_.n_trees,
-            "depth": _longest_path(ranker.forest_),
-            "leaves": len(ranker.forest_.leaf_value),
+            "trees": learner.forest_.n_trees,
+            "depth": _longest_path(learner.forest_),
+            "leaves": len(learner.forest_.leaf_value),
         }
-    if hasattr(ranker, "feature_importances_"):
-        facts["feature_importances"] = [float(share) for share in ranker.feature_importances_]
+    if hasattr(learner, "feature_importances_"):
+        facts["feature_importances"] = [float(share) for share in learner.feature_importances_]
     return facts
 
 
@@ -92,6 +99,8 @@ def _worded(facts: dict[str, Any]) -> dict[str, str]:
         f"labels ({len(facts['labels'])})": ", ".join(facts["labels"]),
         f"features ({facts['n_features']})": ", ".join(facts["features"] or ["without names"]),
     }
+    for number, step in enumerate(facts.get("steps", ()), 1):
+        rows[f"step {number}"] = step
     for name, known in facts.get("categories", {}).items():
         rows[f"levels of {name} ({len(known)})"] = _shortened(known)
     if "aggregation" in facts:

@@ -328,7 +328,8 @@ def _look_at(source: str, header: dict[str, Any], output: str, **options: Any) -
 
 
 def _features_of(header: dict[str, Any]) -> tuple[list[str] | None, int] | None:
-    names, n_features = header.get("feature_names"), header.get("n_features")
+    about = header["pipeline"] if isinstance(header.get("pipeline"), dict) else header
+    names, n_features = about.get("feature_names"), about.get("n_features")
     if isinstance(names, list) and all(isinstance(name, str) for name in names):
         return names, len(names)
     if names is not None or type(n_features) is not int:

@@ -31,6 +31,7 @@ from lrrf_jax.evaluation.significance import (
     friedman,
     nemenyi,
 )
+from lrrf_jax.evaluation.stratified import StratifiedByRanking, ranking_strata
 from lrrf_jax.evaluation.summary import Run, Summary, summarize
 from lrrf_jax.metrics.scorers import scorer
 
@@ -52,6 +53,7 @@ __all__ = [
     "ResultsFile",
     "Run",
     "ScoreTable",
+    "StratifiedByRanking",
     "Summary",
     "average_ranks",
     "bayesian_sign_test",
@@ -70,6 +72,7 @@ __all__ = [
     "published_table",
     "published_test",
     "rank_table",
+    "ranking_strata",
     "scaling_experiment",
     "scorer",
     "summarize",

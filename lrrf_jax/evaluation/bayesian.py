@@ -102,16 +102,12 @@ def bayesian_t_test(
     paired = paired_scores(first, second, test_to_train)
     difference, scale, df = paired.moments()
     if scale > 0:
-        worse, better = (
-            scipy.stats.t.cdf(-rope, df, difference, scale),
-            scipy.stats.t.sf(rope, df, difference, scale),
-        )
+        worse = float(scipy.stats.t.cdf(-rope, df, difference, scale))
+        better = float(scipy.stats.t.sf(rope, df, difference, scale))
     else:
         worse, better = float(difference < -rope), float(difference > rope)
-    equivalent = max(0.0, 1 - float(worse) - float(better))
-    return BayesianTTest(
-        *paired.names, float(better), equivalent, float(worse), rope, difference, scale, df
-    )
+    equivalent = max(0.0, 1 - worse - better)
+    return BayesianTTest(*paired.names, better, equivalent, worse, rope, difference, scale, df)
 
 
 @dataclasses.dataclass(frozen=True)

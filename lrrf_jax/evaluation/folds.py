@@ -15,6 +15,7 @@ from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError, require_integer
 from lrrf_jax.evaluation.groups import as_groups, group_folds, require_whole_groups
 from lrrf_jax.evaluation.splitters import checked_splits, with_random_state
+from lrrf_jax.evaluation.stratified import StratifiedByRanking
 
 LEAVE_ONE_OUT = "leave-one-out"
 DEFAULT_FOLDS = 10
@@ -55,7 +56,8 @@ def as_splits(
     if folds is None:
         folds = DEFAULT_FOLDS if codes is None else min(DEFAULT_FOLDS, int(codes.max()) + 1)
     if hasattr(folds, "split") and not isinstance(folds, str):
-        return _of_splitter(folds, (X, numbered_rankings(rankings), values), codes, seed)
+        target = rankings if isinstance(folds, StratifiedByRanking) else numbered_rankings(rankings)
+        return _of_splitter(folds, (X, target, values), codes, seed)
     if isinstance(folds, str):
         if folds != LEAVE_ONE_OUT:
             raise InputError(

@@ -21,8 +21,10 @@ from lrrf_jax.evaluation.cross_validation import CrossValidation
 from lrrf_jax.evaluation.folds import LEAVE_ONE_OUT
 from lrrf_jax.evaluation.significance import DEFAULT_ALPHA, checked_level
 
-# Splits of which every repeat has the same folds, by the first word of their name.
-_SAME_IN_ALL_REPEATS = ("given", LEAVE_ONE_OUT, "leave-one-group-out")
+# By the first word of the name of the splits: those that are shuffled anew in each repeat; ours of
+# which all repeats have the same folds; and splitters that test each row once.
+_SHUFFLED = ("", "groups")
+_GIVEN = ("given", LEAVE_ONE_OUT, "leave-one-group-out")
 _PARTITIONS = ("LeaveOneOut", "LeaveOneGroupOut", "PredefinedSplit")
 _ALIKE = ("folds", "repeats", "missing", "seed", "protocol", "stratified", "splits", "target")
 
@@ -75,9 +77,9 @@ def corrected_t_test(
     Parameters
     ----------
     first, second : CrossValidation, or array-like, (repeats, folds) or (folds,)
-        Scores on the same folds. Pairs with a NaN are left out. Where every repeat has the same
-        folds, as with a column of folds and leave-one-out, repeats tell nothing of other rows: a
-        fold then counts once, with its mean.
+        Scores on the same folds. Pairs with a NaN are left out. Where repeats have the same folds
+        or may have them, as with a column of folds, leave-one-out and splitters, they tell nothing
+        of other rows: a fold then counts once, with its mean.
     alpha : float
         One less the level of the interval.
     test_to_train : float, optional
@@ -158,7 +160,7 @@ def paired_scores(first: Any, second: Any, test_to_train: float | None = None) -
         if test_to_train is None:
             test_to_train = _quotient(first.settings)
         differences = first.scores - second.scores
-        if str(first.settings.get("splits", "")).split(" ")[0] in _SAME_IN_ALL_REPEATS:
+        if _kind(first.settings) not in _SHUFFLED:
             differences = _mean_of_repeats(differences)
     else:
         names = ("", "")
@@ -212,18 +214,18 @@ def _require_same_folds(first: CrossValidation, second: CrossValidation) -> None
 
 def _quotient(settings: dict[str, Any]) -> float:
     """Test rows per training row of folds that test each row once a repeat."""
-    splits = str(settings.get("splits", ""))
-    kind = splits.split(" ")[0]
-    is_own = not splits or kind == "groups" or kind in _SAME_IN_ALL_REPEATS
-    is_partition = kind in _PARTITIONS or (
-        kind.endswith("KFold") and not kind.startswith("Repeated")
-    )
-    if not (is_own or is_partition):
+    kind = _kind(settings)
+    is_k_fold = kind.endswith("KFold") and not kind.startswith("Repeated")
+    if not (kind in (*_SHUFFLED, *_GIVEN, *_PARTITIONS) or is_k_fold):
         raise InputError(
-            f"test_to_train must be given for folds that '{splits}' cut: it is not known whether "
+            f"test_to_train must be given for folds that {kind} cut: it is not known whether "
             "they test each row once. It is the number of test rows over that of training rows."
         )
     return _one_to_all_others(settings["folds"])
+
+
+def _kind(settings: dict[str, Any]) -> str:
+    return str(settings.get("splits", "")).split(" ")[0]
 
 
 def _one_to_all_others(n_folds: int) -> float:

@@ -30,6 +30,11 @@ class Cells(NamedTuple):
         return [features[j] for j in self.levels]
 
 
+def as_stored(ranker: Any) -> Any:
+    """Return a model that takes rows as they are read: a pipeline as files hold it."""
+    return ranker.stored() if hasattr(ranker, "stored") else ranker
+
+
 def cells_of(
     ranker: Any,
     missing: str | Sequence[str] | None = None,

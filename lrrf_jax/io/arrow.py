@@ -11,7 +11,7 @@ from lrrf_jax._tabular import Rows
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError
 from lrrf_jax.io._batches import feature_matrix
-from lrrf_jax.io._cells import cells_of
+from lrrf_jax.io._cells import as_stored, cells_of
 from lrrf_jax.io._feature_columns import chosen_features
 from lrrf_jax.io.answers import Answer, as_answer
 
@@ -39,7 +39,7 @@ def predict_arrow(
 
     Parameters
     ----------
-    ranker : fitted LabelRanker
+    ranker : fitted LabelRanker or RankingPipeline
         What :func:`lrrf_jax.load` or ``fit`` returns.
     batch : pyarrow.RecordBatch or pyarrow.Table
         Columns of numbers, bools, decimals, or text that reads as numbers, and categories where
@@ -99,6 +99,7 @@ def predict_arrow(
             f"batch must be a pyarrow RecordBatch or Table; it is a {type(batch).__name__}. "
             "Convert a pandas DataFrame with pyarrow.RecordBatch.from_pandas."
         )
+    ranker = as_stored(ranker)
     wanted = as_answer(ranker.labels_, answer, top)
     schema, kept, chosen = _columns(ranker, batch.schema, keep, features, wanted)
     cells = cells_of(ranker, missing_values, decimal=decimal, unseen=unseen)
@@ -127,6 +128,7 @@ def ranking_schema(
     InputError
         Where a column is not there or is there twice, or a kept column is called like a label.
     """
+    ranker = as_stored(ranker)
     return _columns(ranker, schema, keep, features, as_answer(ranker.labels_, answer, top))[0]
 
 

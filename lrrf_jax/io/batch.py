@@ -19,7 +19,7 @@ import numpy as np
 from lrrf_jax._table_names import as_patterns
 from lrrf_jax._validation import InputError, OutputError
 from lrrf_jax.io import memory
-from lrrf_jax.io._cells import cells_of
+from lrrf_jax.io._cells import as_stored, cells_of
 from lrrf_jax.io._kept_types import require_storable
 from lrrf_jax.io._pipeline import read_ahead, write_behind
 from lrrf_jax.io._sinks import SINKS
@@ -90,6 +90,7 @@ def predict_files(
     on_failure: Callable[[FailedPart], None] | None = None,
 ) -> PredictionReport:
     """Rank the labels for every row of tables; see :meth:`LabelRanker.predict_file`."""
+    ranker = as_stored(ranker)
     path = os.fsdecode(output)
     pipe = only_pipe(inputs)
     if pipe is not None or input_format is not None:

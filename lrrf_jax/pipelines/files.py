@@ -14,6 +14,7 @@ _HEADER: dict[str, Any] = {
     "levels": dict,  # column -> texts, or numbers
     "needs_level": list,
     "knows_levels": list,
+    "unused": list,
     "steps": list,  # as scikit-learn prints them
 }
 
@@ -29,6 +30,7 @@ def written(steps: StoredSteps) -> tuple[dict[str, Any], dict[str, NDArray]]:
         "levels": {str(j): list(levels) for j, levels in columns.levels.items()},
         "needs_level": sorted(columns.needs_level),
         "knows_levels": sorted(columns.knows_levels),
+        "unused": sorted(columns.unused),
         "steps": list(steps.told),
     }
     own = {_PREFIX + name: array for name, array in arrays._asdict().items()}
@@ -57,18 +59,21 @@ def _read_columns(told: Any) -> Columns:
         raise Unfit(f"its pipeline takes {n_columns} features")
     if names is not None:
         names = schema.require_names(names, n_columns, "feature_names")
+    unused = schema.require_names(told["unused"], None, "unused")
+    if names is None and unused or set(unused) & set(names or []):
+        raise Unfit("columns of its pipeline are used and unused")
     if not all(isinstance(step, str) for step in told["steps"]):
         raise Unfit("the steps of its pipeline are not all texts")
     levels = {}
     for key, known in told["levels"].items():
         column = _column(key, n_columns)
         levels[column] = _read_levels(known, column)
-    flags = []
+    flags = {}
     for entry in ("needs_level", "knows_levels"):
         if not all(type(j) is int and j in levels for j in told[entry]):
             raise Unfit(f"{entry} of its pipeline names no column of levels")
-        flags.append(frozenset(told[entry]))
-    return Columns(names, n_columns, levels, *flags)
+        flags[entry] = frozenset(told[entry])
+    return Columns(names, n_columns, levels, **flags, unused=frozenset(unused))
 
 
 def _column(key: str, n_columns: int) -> int:

@@ -56,7 +56,8 @@ class RankingPipeline(Pipeline):
     Files hold what `StandardScaler`, `MinMaxScaler`, `MaxAbsScaler`, `RobustScaler`,
     `SimpleImputer`, `OneHotEncoder`, `OrdinalEncoder` and `ColumnTransformer` of these did to each
     column, as arrays, and no object that scikit-learn would have to read again. What is loaded
-    predicts what was saved to the last bit, and cannot be fitted.
+    predicts what was saved to the last bit, and cannot be fitted. Columns with names that no step
+    uses are no features of it: tables may lack them.
 
     Examples
     --------
@@ -129,10 +130,12 @@ class RankingPipeline(Pipeline):
         rows = X if isinstance(self.steps[0][1], StoredSteps) else _as_rows(X)
         return self[:-1].transform(rows)
 
-    def _answer(self, method: str, X: Any, output: str | None, names: Any = None, **options: Any):
+    def _answer(self, method: str, X: Any, output: str | None, **options: Any) -> Any:
         require_output(output)
         values = getattr(self.ranker, method)(self._transformed(X), **options)
-        return as_output(values, self.labels_.tolist() if names is None else names, X, output)
+        places = method in ("predict_order", "predict_topk")
+        names = place_names(values.shape[1]) if places else self.labels_.tolist()
+        return as_output(values, names, X, output)
 
     def predict(self, X: Any, output: str | None = None) -> Any:
         """Rank all labels for each row, as `LabelRanker.predict`; int32 (n_samples, n_labels)."""
@@ -144,12 +147,11 @@ class RankingPipeline(Pipeline):
 
     def predict_order(self, X: Any, output: str | None = None) -> Any:
         """Name the labels of each row, best first, as `LabelRanker.predict_order`."""
-        return self._answer("predict_order", X, output, place_names(len(self.labels_)))
+        return self._answer("predict_order", X, output)
 
     def predict_topk(self, X: Any, k: int = 3, output: str | None = None) -> Any:
         """Name the ``k`` best labels of each row, as `LabelRanker.predict_topk`."""
-        values = self.ranker.predict_topk(self._transformed(X), k)
-        return as_output(values, place_names(values.shape[1]), X, output)
+        return self._answer("predict_topk", X, output, k=k)
 
     def predict_partial(self, X: Any, output: str | None = None, **options: Any) -> Any:
         """Rank the labels of each row with ties, as `LabelRanker.predict_partial`."""
@@ -185,7 +187,7 @@ class RankingPipeline(Pipeline):
             _require_fitting(steps, ranker)
         except Unfit as error:
             raise refusal(error) from error
-        return RankingPipeline([("steps", steps), (self.steps[-1][0], ranker)])
+        return RankingPipeline([("stored", steps), (self.steps[-1][0], ranker)])
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted pipeline to one model file, which :func:`lrrf_jax.load` reads.
@@ -297,4 +299,4 @@ def of_content(
             f"{os.fspath(path)}: holds no usable pipeline: {reason}. Save the model again, with "
             "this version of lrrf_jax."
         ) from error
-    return RankingPipeline([("steps", steps), ("ranker", ranker)])
+    return RankingPipeline([("stored", steps), ("ranker", ranker)])

@@ -205,11 +205,30 @@ def read_steps(steps: Pipeline, n_columns: int, names: list[str] | None) -> Stor
             raise Unfit(f"text of column {_named(wire.source, names)} reaches the learner")
     rows = _Rows(reader, n_columns, names)
     columns, of_level = _ask(steps, reader, rows)
-    arrays = _as_arrays(wires, columns, of_level)
+    arrays = _as_arrays(wires, of_level)
+    _require_alike(steps, columns, arrays, rows)
+    columns, arrays = _without_unused(columns, arrays)
     told = [_told(step) for _, step in steps.steps]
-    stored = StoredSteps.of(columns, arrays, told)
-    _require_alike(steps, stored, rows)
-    return stored
+    return StoredSteps.of(columns, arrays, told)
+
+
+def _without_unused(columns: Columns, arrays: StepArrays) -> tuple[Columns, StepArrays]:
+    """Leave out columns that have names and of which nothing is made."""
+    if columns.names is None:
+        return columns, arrays
+    used = np.unique(arrays.source).tolist()
+    number = {j: k for k, j in enumerate(used)}
+    names = [columns.names[j] for j in used]
+    kept = Columns(
+        names,
+        len(used),
+        {number[j]: levels for j, levels in columns.levels.items()},
+        frozenset(number[j] for j in columns.needs_level),
+        frozenset(number[j] for j in columns.knows_levels),
+        frozenset(columns.names) - frozenset(names),
+    )
+    source = np.array([number[j] for j in arrays.source.tolist()], np.int32)
+    return kept, arrays._replace(source=source)
 
 
 def _named(column: int, names: list[str] | None) -> str:
@@ -288,7 +307,7 @@ def _ask(
     return columns, of_level
 
 
-def _as_arrays(wires: list[Wire], columns: Columns, of_level: dict[int, NDArray]) -> StepArrays:
+def _as_arrays(wires: list[Wire], of_level: dict[int, NDArray]) -> StepArrays:
     operations = [pair for wire in wires for pair in wire.operations]
     values = [of_level[wire.source][:, k] for k, wire in enumerate(wires) if wire.is_level]
     return StepArrays(
@@ -301,10 +320,9 @@ def _as_arrays(wires: list[Wire], columns: Columns, of_level: dict[int, NDArray]
     )
 
 
-def _require_alike(steps: Pipeline, stored: StoredSteps, rows: _Rows) -> None:
+def _require_alike(steps: Pipeline, columns: Columns, arrays: StepArrays, rows: _Rows) -> None:
     """Send made-up rows both ways: numbers of all sizes, missing ones, levels, missing ones."""
     draws = np.random.default_rng(0)
-    columns = stored._columns
     table, codes = [], np.empty((_N_ROWS, rows.n_columns))
     for j in range(rows.n_columns):
         if j in columns.levels:
@@ -324,7 +342,7 @@ def _require_alike(steps: Pipeline, stored: StoredSteps, rows: _Rows) -> None:
         expected = _transformed(steps, rows.table(table)).astype(np.float32)
     except (ValueError, TypeError) as error:
         raise Unfit(f"the steps do not take rows that were made up: {error}") from error
-    found = stored.transform(CodedRows(codes))
+    found = StoredSteps.of(columns, arrays, ()).transform(CodedRows(codes))
     if not np.array_equal(found, expected, equal_nan=True):
         raise Unfit(
             "the steps do to made-up rows what is not known of them, in this version of "

@@ -4,13 +4,14 @@ Each column that comes out is made of one that goes in: of its number, by operat
 another in float64, as scikit-learn does them; or of its level, by looking up a value.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from lrrf_jax._features import Expected, as_features
+from lrrf_jax._frames import PANDAS, POLARS, library_of, own_names
 from lrrf_jax._typing import AnyArray, NDArray
 from lrrf_jax._validation import InputError
 from lrrf_jax.learners._coding import Levels
@@ -47,6 +48,7 @@ class Columns(NamedTuple):
     levels: Mapping[int, Sequence[Any]]  # by the number of the column: distinct, no NaN
     needs_level: frozenset[int]  # columns of levels that may not be missing
     knows_levels: frozenset[int]  # columns in which other levels are refused
+    unused: frozenset[str] = frozenset()  # names of columns that may be there too
 
     def is_text(self, column: int) -> bool:
         """Tell whether a column of levels holds text."""
@@ -126,7 +128,7 @@ class StoredSteps(TransformerMixin, BaseEstimator):
         columns, arrays = self._columns, self.arrays
         assert arrays is not None
         expected = Expected(columns.n_columns, columns.names, self.categories, self.unseen)
-        table = as_features(X, expected, exact=True).values
+        table = as_features(_without(X, columns.unused), expected, exact=True).values
         codes = {j: self._codes(j, table[:, j]) for j in sorted(columns.levels)}
         out = np.empty((len(table), len(arrays.source)), np.float32)
         step = start = 0
@@ -174,6 +176,17 @@ class StoredSteps(TransformerMixin, BaseEstimator):
                     'handle_unknown="ignore".'
                 )
         return codes
+
+
+def _without(X: Any, names: Set[str]) -> Any:
+    """Leave columns of a frame out."""
+    library = library_of(X)
+    if library is None or not names:
+        return X
+    left_out = [name for name in own_names(X, "X") or [] if name in names]
+    if library == PANDAS:
+        return X.drop(columns=left_out)
+    return X.drop(left_out) if library == POLARS else X.drop_columns(left_out)
 
 
 def _operate(number: NDArray, operation: int, operand: float) -> None:

@@ -76,36 +76,9 @@ def svg(numbers: Iterator[int], draw: Callable[[], Any], description: str) -> ma
 
 def _inline(root: ET.Element, prefix: str, description: str) -> markupsafe.Markup:
     """Make an element of a page: sized in letters, described, without styles and foreign names."""
-    for parent in list(root.iter()):
-        for child in list(parent):
-            if child.tag not in _KNOWN:  # metadata and a style sheet
-                parent.remove(child)
-    elements = list(root.iter())
-    for element in elements:
-        element.tag = element.tag.removeprefix(_SVG)
-        if element.tag != "text":
-            element.text = None
-        element.tail = None
-        for name, value in _presentation(element.attrib.pop("style", "")):
-            element.set(name, value)
-        if _LINK in element.attrib:
-            element.set("href", element.attrib.pop(_LINK))
-        if element.get("transform", "").startswith("rotate(-0 "):
-            del element.attrib["transform"]
-        for name in element.attrib.keys() & {"d", "x", "y"}:
-            element.set(name, _DIGITS.sub(r"\1", " ".join(element.attrib[name].split())))
-    own = {element.attrib["id"] for element in elements if "id" in element.attrib}
-    led_to = set()
-    for element in elements:
-        for key, value in element.items():
-            link = _LEADS_TO.fullmatch(value)
-            if link and link["name"] in own:
-                led_to.add(link["name"])
-                element.set(key, f"{link['before']}{prefix}{value.removeprefix(link['before'])}")
-    for element in elements:
-        name = element.attrib.pop("id", "")
-        if name in led_to:
-            element.set("id", prefix + name)
+    _as_plain_elements(root)
+    _move_colours(root)
+    _rename(root, prefix)
     box = root.attrib["viewBox"]
     width, height = (float(size) / _POINTS_PER_EM for size in box.split()[2:])
     root.attrib.clear()
@@ -121,6 +94,57 @@ def _inline(root: ET.Element, prefix: str, description: str) -> markupsafe.Marku
         "stroke-linecap": "butt",
     }
     return markupsafe.Markup(ET.tostring(root, encoding="unicode"))
+
+
+def _as_plain_elements(root: ET.Element) -> None:
+    """Take away metadata and the style sheet, and make attributes of styles."""
+    for parent in list(root.iter()):
+        for child in list(parent):
+            if child.tag not in _KNOWN:
+                parent.remove(child)
+    for element in root.iter():
+        element.tag = element.tag.removeprefix(_SVG)
+        if element.tag != "text":
+            element.text = None
+        element.tail = None
+        for name, value in _presentation(element.attrib.pop("style", "")):
+            element.set(name, value)
+        if _LINK in element.attrib:
+            element.set("href", element.attrib.pop(_LINK))
+        if element.get("transform", "").startswith("rotate(-0 "):
+            del element.attrib["transform"]
+        for name in element.attrib.keys() & {"d", "x", "y"}:
+            element.set(name, _DIGITS.sub(r"\1", " ".join(element.attrib[name].split())))
+
+
+def _move_colours(root: ET.Element) -> None:
+    """Give the colours of a mark to the places that use it: a page's style reaches no copies."""
+    marks = {
+        element.attrib["id"]: element for element in root.iter("path") if "id" in element.attrib
+    }
+    for place in root.iter("use"):
+        mark = marks[place.attrib["href"].removeprefix("#")]
+        for name in mark.attrib.keys() & {"fill", "stroke"}:
+            place.attrib.setdefault(name, mark.attrib[name])
+    for mark in marks.values():
+        for name in ("fill", "stroke"):
+            mark.attrib.pop(name, None)
+
+
+def _rename(root: ET.Element, prefix: str) -> None:
+    """Put a prefix before names that something leads to, and drop the others."""
+    own = {element.attrib["id"] for element in root.iter() if "id" in element.attrib}
+    led_to = set()
+    for element in root.iter():
+        for key, value in element.items():
+            link = _LEADS_TO.fullmatch(value)
+            if link and link["name"] in own:
+                led_to.add(link["name"])
+                element.set(key, f"{link['before']}{prefix}{value.removeprefix(link['before'])}")
+    for element in root.iter():
+        name = element.attrib.pop("id", "")
+        if name in led_to:
+            element.set("id", prefix + name)
 
 
 def _presentation(style: str) -> Iterator[tuple[str, str]]:

@@ -143,7 +143,7 @@ def test_repeats_of_the_same_folds_count_once():
     first, second = FIRST.copy(), SECOND.copy()
     first[:, 3] = np.nan
     first[1:, 4] = np.nan
-    for splits in ("given abc", "leave-one-out", "leave-one-group-out abc"):
+    for splits in ("given a", "leave-one-out", "leave-one-group-out a", "KFold a"):
         test = corrected_t_test(result(first, splits=splits), result(second, splits=splits))
         means = np.nanmean(np.delete(first - second, 3, 1), 0)
         once = corrected_t_test(means, np.zeros(9), test_to_train=1 / 9)
@@ -171,7 +171,7 @@ def test_cross_validations_are_compared_as_their_scores_are():
 def test_splitters_need_the_quotient_where_it_is_not_known():
     cut = ShuffleSplit(3, test_size=5, random_state=0)
     runs = [cross_validate(name, *TABLE, cut, 1) for name in ("default", "ib-m")]
-    with pytest.raises(InputError, match="must be given for folds that 'ShuffleSplit .*' cut"):
+    with pytest.raises(InputError, match="must be given for folds that ShuffleSplit cut"):
         corrected_t_test(*runs)
     assert corrected_t_test(*runs, test_to_train=5 / 12).test_to_train == 5 / 12
     for splitter, known in (("StratifiedKFold x", True), ("RepeatedKFold x", False)):

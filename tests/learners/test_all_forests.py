@@ -8,6 +8,7 @@ import os
 
 import jax
 import numpy as np
+import pandas as pd
 import pytest
 
 import lrrf_jax
@@ -83,6 +84,13 @@ def test_out_of_bag_rankings_are_those_of_a_loop_over_the_trees_that_did_not_dra
     assert lrrf_jax.load(tmp_path / "m.lrrf").oob_score_ == ranker.oob_score_
 
 
+def test_a_fit_without_out_of_bag_rankings_leaves_none_of_another_forest():
+    ranker = make("lw-rf", oob_score=True).fit(X, Y)
+    ranker.set_params(oob_score=False).fit(X, Y)
+    assert not hasattr(ranker, "oob_score_")
+    assert not hasattr(ranker, "oob_ranking_")
+
+
 # ------------------------------------------------------------------------------- warm start
 @pytest.mark.parametrize(("name", "y", "weight"), with_partial_ones(MALLOWS))
 def test_a_warm_start_ends_in_the_bytes_of_a_new_forest(name, y, weight, tmp_path):
@@ -106,6 +114,16 @@ def test_a_warm_start_ends_in_the_bytes_of_a_new_forest(name, y, weight, tmp_pat
     if weight is None:
         with pytest.raises(InputError, match="but for n_estimators; X differs"):
             more.set_params(n_estimators=5).fit(X[::-1], y)
+
+
+def test_a_warm_start_with_other_levels_of_the_same_codes_is_refused():
+    table = pd.DataFrame(X, columns=list("abcd"))
+    table["a"] = np.where(table["a"] < 0, "p", "q")
+    ranker = make("lw-rf", warm_start=True, n_estimators=2).fit(table, Y)
+    other = table.assign(a=table["a"].replace({"p": "r", "q": "s"}))
+    with pytest.raises(InputError, match="X differs"):
+        ranker.set_params(n_estimators=3).fit(other, Y)
+    assert ranker.fit(table, Y).n_estimators_ == 3
 
 
 # ------------------------------------------------------------------------------- early stopping

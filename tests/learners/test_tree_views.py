@@ -44,8 +44,9 @@ def said_by(ranker, tree, row):
     """Ranking of the leaf of a row, float32 (n_features,), as text."""
     value = ranker.forest_.leaf_value[leaves_of(ranker.forest_, row, tree)]
     aggregation = ranker.config_.aggregation
-    if aggregation == "copeland":
-        value = np.array(oracles.copeland(value, len(ranker.labels_))[1])
+    if aggregation in ("copeland", "kemeny"):
+        ranked = {"copeland": lambda *given: oracles.copeland(*given)[1], "kemeny": oracles.kemeny}
+        value = np.array(ranked[aggregation](value, len(ranker.labels_)))
     if aggregation == "one-step":
         value = -value
     return " > ".join(ranker.labels_[np.argsort(value, kind="stable")])
@@ -188,9 +189,9 @@ def ranking_of(tree, row):
     return tree
 
 
-@every_grown
+@pytest.mark.parametrize("name", [*GROWN, "kemeny"])
 def test_who_reads_the_text_ends_at_the_ranking_of_the_leaf(name):
-    ranker = fitted(name)
+    ranker = make("lr-rf", aggregation="kemeny").fit(X, Y) if name == "kemeny" else fitted(name)
     for tree in range(ranker.forest_.n_trees):
         told = read(ranker.export_text(tree, decimals=9))
         for row in X[::3]:

@@ -147,6 +147,19 @@ def test_every_colour_of_a_figure_is_turned_and_stays_as_far_from_the_page(name)
     assert turned["fill", "#ffffff"] == dark["page"]  # of open marks
 
 
+@pytest.mark.parametrize("name", FIGURES)
+def test_marks_have_their_colours_where_they_are_used(name):
+    """A browser copies a mark to its places apart from the page, whose style does not reach it."""
+    root = ET.fromstring(drawn(name))
+    marks = {e.attrib["id"] for e in root.iter("path") if "id" in e.attrib}
+    places = list(root.iter("use"))
+    assert {place.attrib["href"].removeprefix("#") for place in places} == marks
+    assert places
+    for mark in root.iter("path"):
+        assert "id" not in mark.attrib or not mark.attrib.keys() & {"fill", "stroke"}
+    assert all(place.attrib.keys() & {"fill", "stroke", "fill-opacity"} for place in places)
+
+
 def test_letters_can_be_read_within_the_band_of_the_control():
     _, dark, turned = palettes()
     assert contrast("#1a1a1a", "#d4d4d4") >= 4.5

@@ -58,9 +58,10 @@ class ForestLabelRanker(TreeLabelRanker):
         work. None: 1 GiB, but as many trees as there are threads; half of an accelerator's memory.
     n_jobs : int or None
         Threads that grow trees and rank rows on CPUs. None or -1: one for each core that the
-        process has; -2: all but one, and so on; never more. It changes no result, and counts
-        neither the threads in which XLA compiles, a second or so at the first fit, nor those in
-        which `predict_file` reads and writes.
+        process has; -2: all but one, and so on; never more. It changes no result. XLA has threads
+        of its own, which this cannot count: they compile, and at times run two steps of a program
+        at once. ``NPROC=1`` in the environment of a process keeps it to one; ``predict_file`` also
+        reads and writes in threads.
     verbose : int
         1: a progress bar on stderr.
 
@@ -167,6 +168,8 @@ class ForestLabelRanker(TreeLabelRanker):
             grown = self._grow(key, table, config, kept, checkpoint)
             config = dataclasses.replace(config, n_trees=grown.forest.n_trees)
             params = self._params_of(key, table, config, grown)
+            for of_last_fit in ("oob_ranking_", "oob_score_"):
+                self.__dict__.pop(of_last_fit, None)
             if self.oob_score:
                 seen = OutOfBag(key, table, config)
                 seen.add(params.forest)

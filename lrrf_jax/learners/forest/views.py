@@ -160,7 +160,8 @@ class TreeViews(abc.ABC):
 
         Notes
         -----
-        Costs O(n_samples n_training n_estimators).
+        Costs O(n_samples n_training n_estimators). A fitted ranker keeps the training rows for it,
+        in memory and in pickles.
         """
         features = self._features(X)
         last = self._last_fit_for("neighbors", "Fit the forest in this process.")
