@@ -106,9 +106,7 @@ def test_pipelines_are_taken_with_the_columns_that_go_in():
 def test_what_is_no_ranker_no_feature_or_no_label_is_told():
     ranker = make("lrt").fit(X, Y)
     for bad in ("w", 3, -1, None, True):
-        with pytest.raises(
-            InputError, match="feature must be the number of a column, 0 to 2, or"
-        ):
+        with pytest.raises(InputError, match="feature must be the number of a column, 0 to 2, or"):
             partial_dependence(ranker, X, bad)
     with pytest.raises(InputError, match="ranker must be a fitted label ranker"):
         partial_dependence(StandardScaler().fit(X[["u"]]), X, "u")
