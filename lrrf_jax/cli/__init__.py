@@ -2,18 +2,18 @@
 
 Nothing heavy is imported before a command runs, so that ``lrrf --help`` answers at once.
 
-====  ==========================================================
+====  ================================================================
 code  meaning
-====  ==========================================================
+====  ================================================================
 0     done
-1     anything else; ``lrrf --debug ...`` shows the traceback
+1     anything else, as ``lrrf --debug ...`` shows; doctor's problems
 2     usage; JAX is told to use a device that is not there
 3     bad input data
 4     bad model file
 5     some parts failed, the rest is done
 6     output cannot be written: the disk is full, or read-only
 130   interrupted
-====  ==========================================================
+====  ================================================================
 """
 
 import contextlib
@@ -87,6 +87,7 @@ def options(
     \b
     Exit codes: 0 done, 2 usage, 3 bad input data, 4 bad model file, 5 some parts failed and
     the rest is done, 6 output cannot be written, 130 interrupted, 1 anything else.
+    If something does not work, or is slow: lrrf doctor.
     """  # noqa: D301 (typer reads the backspace as: do not rewrap)
     ctx.ensure_object(dict)["debug"] = debug
 

@@ -106,8 +106,6 @@ def select_features(source: str, data: Any, names: list[str] | None) -> Any:  # 
             f"{source}: {len(lacking)} of the {len(names)} features of the model are not there: "
             f"{', '.join(map(repr, lacking[:10]))}. Rename the columns."
         )
-    if hasattr(data.X, "select"):  # a table, where some are categories
-        return data._replace(X=data.X.select(names), feature_names=tuple(names))
     columns = [at[name] for name in names]
     X = data.X.select(columns) if hasattr(data.X, "select") else data.X[:, columns]  # a table
     return data._replace(X=X, feature_names=tuple(names))

@@ -61,8 +61,11 @@ def copy(path: str) -> None:
     """Write the bytes of a file to stdout; raises as `write`."""
     with open(path, "rb") as file, _stdout_written():
         sys.stdout.flush()
-        shutil.copyfileobj(file, sys.stdout.buffer)
-        sys.stdout.buffer.flush()
+        if hasattr(sys.stdout, "buffer"):
+            shutil.copyfileobj(file, sys.stdout.buffer)
+        else:  # that of a notebook, which takes text alone
+            sys.stdout.write(file.read().decode())
+        sys.stdout.flush()
 
 
 @contextlib.contextmanager

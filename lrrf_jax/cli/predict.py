@@ -157,11 +157,12 @@ def predict(
     answer = _answer_of(scores, order, top)
     if shard is not None:
         _options.require_shard(shard)
-    if any(_runtime.same_file(path, output) for path in (model, *inputs)):
+    to_file = output != _STANDARD_OUTPUT
+    if to_file and any(_runtime.same_file(path, output) for path in (model, *inputs)):
         raise typer.BadParameter(
             f"{output} is an input; choose another path.", param_hint="--output"
         )
-    if output == _STANDARD_OUTPUT:
+    if not to_file:
         _require_one_stream(inputs, format, several=bool(resume or shard), json=json)
     _runtime.share_one_heap()
     _runtime.require_model_file(model)
@@ -172,7 +173,7 @@ def predict(
     if only is not None:
         with _failing_alone(only, model, json):
             _learners.require_source(only)
-        if output != _STANDARD_OUTPUT:
+        if to_file:
             require_output_place(output)
     header, arrays = _runtime.read_model_file(model)
     # One text is split at commas, as --features is; repeated options are whole names.
@@ -206,7 +207,7 @@ def predict(
     try:
         with contextlib.ExitStack() as stack:
             place = output
-            if output == _STANDARD_OUTPUT:
+            if not to_file:
                 place = stack.enter_context(_handed_on(format))
             if only is not None and is_file:
                 _look_at(only, header, place, overwrite=overwrite, **columns, **dialect)
@@ -240,7 +241,7 @@ def predict(
         raise
     for text in untold:
         _runtime.say(text)
-    if output != _STANDARD_OUTPUT:
+    if to_file:
         _tell(report)
     if json:
         _runtime.print_json(_document(model, report.rows, report.parts, report.failed))

@@ -179,7 +179,9 @@ def test_inspect_writes_text_that_a_person_reads(lrrf, forest_model, model):
     assert (code, err) == (0, "")
     assert "5 trees, depth " in out
     assert "labels (3)    setosa, versicolor, virginica" in out
-    shares = [float(line.split()[0]) for line in out.splitlines() if line.startswith("  ")]
+    table = out.split("\n\n")[1].splitlines()
+    assert table[0].split() == ["feature", "importance"]
+    shares = [float(line.split()[-1]) for line in table[1:]]
     assert len(shares) == 4
     assert shares == sorted(shares, reverse=True)
     code, out, _ = lrrf("inspect", model)
