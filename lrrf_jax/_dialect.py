@@ -51,7 +51,8 @@ def as_dialect(
         raise InputError(f"decimal must be '.' or ','; it is {decimal!r}.")
     if encoding is not None:
         try:
-            "a".encode(encoding)
+            codecs.getincrementaldecoder(encoding)
+            "a".encode(encoding).decode(encoding, "surrogateescape")
         except (LookupError, UnicodeError, TypeError, ValueError) as error:
             raise InputError(
                 f"encoding must be one that Python knows, such as 'utf-8', 'latin1', 'cp1252' or "
@@ -110,15 +111,19 @@ def _same_codec(one: str, other: str) -> bool:
 
 
 def _delimiter(path: str, encoding: str) -> str:
-    def first_rows(delimiter: str, count: int) -> list[int]:
+    def first_rows(delimiter: str, count: int) -> Iterator[int]:  # cells of each
         with contextlib.closing(csv_rows(path, Dialect(delimiter, encoding=encoding))) as rows:
-            return [len(cells) for _, cells in itertools.islice(rows, count)]
+            yield from (len(cells) for _, cells in itertools.islice(rows, count))
 
-    parting = [sign for sign in _CANDIDATES if first_rows(sign, 1) > [1]]
+    n_names = {sign: next(first_rows(sign, 1), 0) for sign in _CANDIDATES}
+    parting = [sign for sign, count in n_names.items() if count > 1]
     if parting in ([], [","]):
         return ","
-    counts = {sign: first_rows(sign, _LOOKED_AT) for sign in parting}
-    fitting = [sign for sign, cells in counts.items() if len(cells) > 1 and len(set(cells)) == 1]
+    fitting = [
+        sign
+        for sign in parting
+        if all(count == n_names[sign] for count in first_rows(sign, _LOOKED_AT))
+    ]
     if len(fitting) > 1:
         raise InputError(
             f"{path}: its cells may be parted by {' or by '.join(map(repr, fitting))}: header and "

@@ -224,12 +224,9 @@ def _name_in_results(source: str, table: Any) -> str:
     if source.startswith((_learners.BUILTIN, _learners.KEBI)):
         return source
     digest = hashlib.sha256()
-    arrays = [table.X, table.y, table.sample_weight, table.scores]
-    if not isinstance(table.X, np.ndarray):  # with categories
-        digest.update(repr(arrays.pop(0).to_pydict()).encode())
-    for array in arrays:
-        if array is None:
-            continue
+    weight = () if table.sample_weight is None else (table.sample_weight,)
+    scores = () if table.scores is None else (table.scores,)
+    for array in (table.X, table.y, *weight, *scores):
         digest.update(str(array.shape).encode())
         if hasattr(array, "schema"):  # of Arrow: some columns are categories
             digest.update(_arrow_bytes(array))

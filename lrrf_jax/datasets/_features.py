@@ -1,5 +1,6 @@
 """Cells of a file -> features: numbers, and categories, each a text of some levels."""
 
+import types
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -47,7 +48,7 @@ def read_features(
     names: Sequence[str],
     rows: Rows,
     how: Reading,
-    declared: Mapping[str, Sequence[str]] = {},  # noqa: B006
+    declared: Mapping[str, Sequence[str]] = types.MappingProxyType({}),
 ) -> Features:
     """Read the columns ``names``; ``declared`` has the levels of those that the file declares.
 

@@ -27,7 +27,7 @@ _ID = re.compile(
 )
 _CAMEL_ID = re.compile(r".*[a-z](Id|ID)")
 _FEWEST_ROWS = 5  # of fewer, numbers tell nothing
-_FEWEST_COUNTED = 20  # a shorter run of whole numbers may be a measurement
+_FEWEST_COUNTED = 20  # a shorter run of whole numbers, or of texts, may be a measurement
 _PEEK = 8  # rows that tell most columns apart from what is looked for
 
 
@@ -96,6 +96,7 @@ def _warn_of_texts(features: Features, rows: Rows, how: Reading) -> None:
         for name, column in features.categories.items()
         if name not in named
         and column.null_count == 0
+        and (_is_called_id(name) or len(column) >= _FEWEST_COUNTED)
         and len(column.indices.unique()) == len(column)
     ]
     if texts:

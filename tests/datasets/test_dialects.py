@@ -209,6 +209,7 @@ def test_the_way_out_is_one(tmp_path):
         ({"decimal": ";"}, "decimal must be '.' or ','; it is ';'"),
         ({"encoding": "latin 17"}, "encoding must be one that Python knows.* it is 'latin 17'"),
         ({"encoding": "rot13"}, "encoding must be one that Python knows"),
+        ({"encoding": "punycode"}, "encoding must be one that Python knows"),
         ({"encoding": 8}, "encoding must be one that Python knows"),
     ],
 )

@@ -167,14 +167,22 @@ def test_arrays_have_no_categories(tmp_path):
 
 def test_text_that_differs_in_every_row_is_warned_of(tmp_path):
     path = tmp_path / "t.csv"
-    table = frame().assign(who=[f"person {letter}" for letter in "abcdef"])
+    table = pd.concat([frame()] * 4)
+    table["who"] = [f"person {letter}" for letter in "abcdefghijklmnopqrstuvwx"]
     table.to_csv(path, index=False)
     told = "column 'who' is read as a feature, a category that is another one in every row"
     with pytest.warns(UserWarning, match=f"{told}.*exclude='who'.*categories='who'") as caught:
         read(path)
     assert [warning.filename for warning in caught] == [__file__]
     assert read(path, exclude="who").feature_names == ("size", "color", "zip")
-    assert len(read(path, categories="who").X["who"].unique()) == 6
+    assert len(read(path, categories="who").X["who"].unique()) == 24
+    table["who"] = ["one person"] * 2 + table["who"].tolist()[2:]
+    table.to_csv(path, index=False)
+    assert len(read(path).X["who"].unique()) == 23
+    few = frame().assign(town=list("abcdef"), key=list("abcdef"))  # towns differ by chance
+    few.to_csv(path, index=False)
+    with pytest.warns(UserWarning, match="column 'key' is read as a feature"):
+        read(path)
 
 
 class TestFrames:
