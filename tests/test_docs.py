@@ -7,7 +7,7 @@ import re
 import pytest
 
 DOCS = pathlib.Path(__file__).parents[1] / "docs"
-PAGES = [page for page in sorted(DOCS.glob("*.md")) if "\n>>> " in page.read_text("utf-8")]
+PAGES = [page for page in sorted(DOCS.glob("*.md")) if "```python\n>>> " in page.read_text("utf-8")]
 
 
 def session_of(page):
