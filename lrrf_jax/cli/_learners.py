@@ -1,5 +1,6 @@
 """What is typed about learners and data -> estimators and tables."""
 
+import difflib
 import os
 import typing
 from collections.abc import Callable, Sequence
@@ -156,6 +157,8 @@ def make_learners(
         key, equals, text = setting.partition("=")
         if not equals or key not in known:
             listed = ", ".join(sorted(known)) or "none"
+            close = difflib.get_close_matches(key, list(known), n=1, cutoff=0.5)
+            listed += f". Close to it: {close[0]}" if close and equals else ""
             why = f"there is no parameter {key!r}" if equals else f"{setting!r} lacks a '='"
             raise typer.BadParameter(
                 f"{why}. Write KEY=VALUE with one of the parameters of {', '.join(names)}: "
