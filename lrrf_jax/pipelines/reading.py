@@ -36,6 +36,7 @@ KNOWN = (
     "OrdinalEncoder, ColumnTransformer, Pipeline, 'passthrough' and 'drop'"
 )
 _N_ROWS = 64  # made up, to compare
+_CELLS_AT_ONCE = 2**22  # of the answers to questions
 _UNKNOWN_TEXT = "\uffff no level of any column"
 
 
@@ -124,7 +125,7 @@ class _Reader:
     def _add_levels(self, wire: Wire, levels: list[Any], encoder: str) -> None:
         if any(operation != stored_steps.FILL for operation, _ in wire.operations):
             raise Unfit(f"{encoder} of numbers that were scaled is none that files can hold")
-        known = self.levels.setdefault(wire.source, [])
+        known = dict.fromkeys(self.levels.get(wire.source, []))
         for level in levels:
             if is_missing(level):
                 self.null[wire.source] = level
@@ -134,10 +135,10 @@ class _Reader:
                 if exact != level:
                     raise Unfit(f"the level {level!r} is no float64")
                 level = exact
-            if level not in known:
-                known.append(level)
+            known[level] = None
         if not known or len({isinstance(level, str) for level in known}) > 1:
             raise Unfit(f"{encoder} has a column whose levels are not all text, or all numbers")
+        self.levels[wire.source] = list(known)
 
 
 def _widths(step: OneHotEncoder) -> list[int]:
@@ -204,8 +205,8 @@ def read_steps(steps: Pipeline, n_columns: int, names: list[str] | None) -> Stor
         if wire.is_text:
             raise Unfit(f"text of column {_named(wire.source, names)} reaches the learner")
     rows = _Rows(reader, n_columns, names)
-    columns, of_level = _ask(steps, reader, rows)
-    arrays = _as_arrays(wires, of_level)
+    columns, found = _ask(steps, wires, reader, rows)
+    arrays = _as_arrays(wires, found)
     _require_alike(steps, columns, arrays, rows)
     columns, arrays = _without_unused(columns, arrays)
     told = [_told(step) for _, step in steps.steps]
@@ -280,43 +281,65 @@ def _transformed(steps: Pipeline, table: Any) -> NDArray:
     return np.asarray(out.toarray() if is_sparse(out) else out, np.float64)
 
 
+class _Found(NamedTuple):
+    """What becomes of levels, of several columns that come out."""
+
+    usual: NDArray  # float64 (n_out,), of most levels
+    out: NDArray  # int64 (n_codes,), columns
+    code: NDArray  # int64 (n_codes,), levels of which it is another
+    value: NDArray  # float64 (n_codes,)
+
+
 def _ask(
-    steps: Pipeline, reader: _Reader, rows: _Rows
-) -> tuple[Columns, dict[int, NDArray]]:  # float64 (n_levels + 2, n_out) of each column
+    steps: Pipeline, wires: list[Wire], reader: _Reader, rows: _Rows
+) -> tuple[Columns, _Found]:
     """Ask what becomes of each level, of a missing one, and of one that is not known."""
     needs_level: set[int] = set()
     knows_levels: set[int] = set()
-    of_level = {}
+    usual, parts = np.zeros(len(wires)), [_Found(*np.zeros((4, 0)))]
+    at_once = max(3, _CELLS_AT_ONCE // max(1, len(wires)))
     for j, levels in reader.levels.items():
+        mine = [k for k, wire in enumerate(wires) if wire.is_level and wire.source == j]
         other = _UNKNOWN_TEXT if j in rows.text else max(levels) + max(1.0, abs(max(levels)))
-        table = rows.first(len(levels))
-        table[j] = rows.column(j, levels)
-        parts = [_transformed(steps, rows.table(table))]
-        for cell, refusing in ((rows.null(j), needs_level), (other, knows_levels)):
-            table = rows.first(1)
-            table[j] = rows.column(j, [cell])
+        starts = range(0, len(levels), at_once)
+        pieces = [(start, levels[start : start + at_once]) for start in starts]
+        pieces += [(len(levels), [rows.null(j)]), (len(levels) + 1, [other])]
+        for start, cells in pieces:
+            table = rows.first(len(cells))
+            table[j] = rows.column(j, cells)
             try:
-                parts.append(_transformed(steps, rows.table(table)))
+                made = np.ascontiguousarray(_transformed(steps, rows.table(table))[:, mine])
             except (ValueError, TypeError):
-                refusing.add(j)
-                parts.append(np.zeros((1, parts[0].shape[1])))
-        of_level[j] = np.concatenate(parts)
+                if start < len(levels):
+                    raise
+                (needs_level if start == len(levels) else knows_levels).add(j)
+                continue
+            if start == 0:
+                usual[mine] = np.sort(made, axis=0)[len(made) // 2]
+            # Bit by bit: NaN is NaN, and the zeros are two.
+            code, column = np.nonzero(made.view(np.int64) != usual[mine].view(np.int64))
+            out = np.array(mine, np.int64)[column]
+            parts.append(_Found(usual, out, code + start, made[code, column]))
     columns = Columns(
         rows.names, rows.n_columns, reader.levels, frozenset(needs_level), frozenset(knows_levels)
     )
-    return columns, of_level
+    joined = [np.concatenate([part[field] for part in parts]) for field in (1, 2, 3)]
+    return columns, _Found(usual, *joined)
 
 
-def _as_arrays(wires: list[Wire], of_level: dict[int, NDArray]) -> StepArrays:
+def _as_arrays(wires: list[Wire], found: _Found) -> StepArrays:
     operations = [pair for wire in wires for pair in wire.operations]
-    values = [of_level[wire.source][:, k] for k, wire in enumerate(wires) if wire.is_level]
+    order = np.lexsort([found.code, found.out])
     return StepArrays(
         np.array([wire.source for wire in wires], np.int32),
         np.array([wire.is_level for wire in wires], bool),
         np.array([len(wire.operations) for wire in wires], np.int32),
         np.array([operation for operation, _ in operations], np.uint8),
         np.array([operand for _, operand in operations], np.float64),
-        np.concatenate([np.empty(0), *values]),
+        found.usual,
+        np.bincount(found.out.astype(np.int64), minlength=len(wires)).astype(np.int32),
+        found.code[order].astype(np.int32),
+        found.value[order],
     )
 
 

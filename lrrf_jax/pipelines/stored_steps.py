@@ -18,6 +18,7 @@ from lrrf_jax.learners._coding import Levels
 from lrrf_jax.learners.persistence.schema import Stored, Unfit
 
 FILL, SUBTRACT, DIVIDE, MULTIPLY, ADD, AT_LEAST, AT_MOST, IS_MISSING = range(8)
+_FEW = 4  # codes that are compared one by one: of one-hot columns there is one
 _IN_PLACE = {
     SUBTRACT: np.subtract,
     DIVIDE: np.divide,
@@ -36,8 +37,12 @@ class StepArrays(NamedTuple):
     n_operations: Annotated[AnyArray, Stored("int32", "n_out", minimum=0, maximum=64)]
     operation: Annotated[AnyArray, Stored("uint8", "n_steps", minimum=0, maximum=IS_MISSING)]
     operand: Annotated[AnyArray, Stored("float64", "n_steps")]
-    # For each column of levels: a value a level, one where it is missing, one for other levels.
-    value: Annotated[AnyArray, Stored("float64", "n_values", missing=True)]
+    # Of columns of levels: what most levels become, and the codes of those that become another
+    # value. After the levels comes the code of a missing one, then that of all that are not known.
+    usual: Annotated[AnyArray, Stored("float64", "n_out", missing=True)]
+    n_others: Annotated[AnyArray, Stored("int32", "n_out", minimum=0)]
+    code: Annotated[AnyArray, Stored("int32", "n_codes", minimum=0)]
+    value: Annotated[AnyArray, Stored("float64", "n_codes", missing=True)]
 
 
 class Columns(NamedTuple):
@@ -135,9 +140,10 @@ class StoredSteps(TransformerMixin, BaseEstimator):
         with np.errstate(all="ignore"):  # of what is not finite the learner tells
             for k, source in enumerate(arrays.source.tolist()):
                 if arrays.is_level[k]:
-                    n_values = len(columns.levels[source]) + 2
-                    out[:, k] = arrays.value[start : start + n_values][codes[source]]
-                    start += n_values
+                    stop = start + int(arrays.n_others[k])
+                    others = arrays.code[start:stop], arrays.value[start:stop]
+                    _look_up(out[:, k], codes[source], arrays.usual[k], *others)
+                    start = stop
                     continue
                 stop = step + int(arrays.n_operations[k])
                 number = table[:, source].copy()
@@ -189,6 +195,24 @@ def _without(X: Any, names: Set[str]) -> Any:
     return X.drop(left_out) if library == POLARS else X.drop_columns(left_out)
 
 
+def _look_up(
+    out: NDArray,  # float32 (n_samples,)
+    codes: NDArray,  # int64 (n_samples,)
+    usual: float,
+    others: NDArray,  # int32 (n_others,)
+    value: NDArray,  # float64 (n_others,)
+) -> None:
+    """Write what each code becomes."""
+    if len(others) > _FEW:
+        table = np.full(int(max(codes.max(), others.max())) + 1, usual)
+        table[others] = value
+        out[:] = table[codes]
+        return
+    out[:] = usual
+    for code, other in zip(others.tolist(), value.tolist(), strict=True):
+        out[codes == code] = other
+
+
 def _operate(number: NDArray, operation: int, operand: float) -> None:
     """Do one operation in place."""
     if operation == FILL:
@@ -201,15 +225,19 @@ def _operate(number: NDArray, operation: int, operand: float) -> None:
 
 def require_consistent(columns: Columns, arrays: StepArrays) -> None:
     """Raise Unfit where arrays, each as it must be by itself, do not belong together."""
-    if int(arrays.n_operations.sum()) != len(arrays.operation):
+    if int(arrays.n_operations.sum(dtype=np.int64)) != len(arrays.operation):
         raise Unfit("the operations of the steps are cut short, or too many")
     if (arrays.n_operations[arrays.is_level] != 0).any():
         raise Unfit("a column of levels has operations")
     sources = arrays.source[arrays.is_level].tolist()
     if any(source not in columns.levels for source in sources):
         raise Unfit("a column of levels has none")
-    if sum(len(columns.levels[source]) + 2 for source in sources) != len(arrays.value):
+    if int(arrays.n_others.sum(dtype=np.int64)) != len(arrays.code):
         raise Unfit("the values of levels are cut short, or too many")
+    n_codes = np.zeros(len(arrays.source), np.int64)
+    n_codes[arrays.is_level] = [len(columns.levels[source]) + 2 for source in sources]
+    if (arrays.code >= np.repeat(n_codes, arrays.n_others)).any():
+        raise Unfit("a level has a code beyond those there are")
     numbers = set(arrays.source[~arrays.is_level].tolist())
     if any(columns.is_text(source) for source in numbers & columns.levels.keys()):
         raise Unfit("a column of text is taken for numbers")

@@ -14,13 +14,16 @@ from sklearn.impute import KNNImputer, SimpleImputer
 from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
+    MaxAbsScaler,
     OneHotEncoder,
+    OrdinalEncoder,
     PowerTransformer,
     StandardScaler,
 )
 
 from lrrf_jax import InputError, ModelFileError, RankingPipeline, load, model_file
 from lrrf_jax._categories import CodedRows
+from lrrf_jax.pipelines import reading
 from tests.models import mutations
 from tests.pipelines.store import CASES, FOLDER, rows_of
 from tests.pipelines.tables import NUMBERS, OF_FRAMES, OF_NUMBERS, TEXTS, pipeline, table
@@ -190,6 +193,19 @@ def test_rows_of_codes_are_the_rows_of_their_levels(tmp_path):
     )
 
 
+def test_thousands_of_levels_take_little_room_and_are_read_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(reading, "_CELLS_AT_ONCE", 1_000_000)  # several questions
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame({"zip": [f"z{number}" for number in rng.integers(0, 3000, 5000)]})
+    y = np.argsort(rng.random((5000, 3)), 1) + 1
+    for encoder in (OneHotEncoder(handle_unknown="ignore"), OrdinalEncoder()):
+        fitted = pipeline([encoder, MaxAbsScaler()], "default").fit(rows, y)
+        loaded = through_file(fitted, tmp_path)
+        expected = columns_of(fitted, rows).astype(np.float32)
+        assert np.array_equal(loaded[0].transform(rows), expected)
+        assert (tmp_path / "m.lrrf").stat().st_size < 300_000
+
+
 # ------------------------------------------------------------------------------------ alterations
 def test_a_learner_and_steps_that_do_not_fit_are_refused(tmp_path):
     path = tmp_path / "m.lrrf"
@@ -208,6 +224,7 @@ def test_a_learner_and_steps_that_do_not_fit_are_refused(tmp_path):
         "levels of column 2 are no list": {"pipeline": told | {"levels": {"2": []}}},
         "no distinct numbers": {"pipeline": told | {"levels": {"2": [1, True]}}},
         "knows_levels .* no column of levels": {"pipeline": told | {"knows_levels": [0]}},
+        "a level has a code beyond": {"pipeline": told | {"levels": told["levels"] | {"3": ["a"]}}},
         "a column of levels has none": {
             "pipeline": told
             | {"levels": {"2": told["levels"]["2"]}, "knows_levels": [], "needs_level": []}
