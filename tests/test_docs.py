@@ -1,4 +1,4 @@
-"""What the pages in docs/ show is what happens."""
+"""What README and the pages in docs/ show is what happens."""
 
 import doctest
 import pathlib
@@ -7,6 +7,7 @@ import re
 import pytest
 
 DOCS = pathlib.Path(__file__).parents[1] / "docs"
+README = DOCS.parent / "README.md"
 PAGES = [page for page in sorted(DOCS.glob("*.md")) if "```python\n>>> " in page.read_text("utf-8")]
 
 
@@ -26,6 +27,22 @@ def test_the_sessions_of_a_page_print_what_it_shows(page, tmp_path, monkeypatch)
     flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
     doctest.DocTestRunner(optionflags=flags, verbose=False).run(test, out=said.append)
     assert not said, "".join(said)
+
+
+def programs_of(page):
+    blocks = re.findall(r"^```python\n(.*?)^```$", page.read_text("utf-8"), re.DOTALL | re.M)
+    return [block for block in blocks if not block.startswith(">>> ")]
+
+
+WITH_PROGRAMS = [page for page in (README, *sorted(DOCS.glob("*.md"))) if programs_of(page)]
+
+
+@pytest.mark.parametrize("page", WITH_PROGRAMS, ids=lambda page: page.stem)
+def test_the_programs_of_a_page_run_one_after_another(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    for program in programs_of(page):
+        exec(compile(program, str(page), "exec"), names)
 
 
 def test_some_page_has_sessions():

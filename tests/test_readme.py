@@ -1,29 +1,19 @@
 """What the README shows is what happens."""
 
 import pathlib
-import re
 
 import numpy as np
-import pytest
 
 from lrrf_jax import RandomForestLabelRanker
 from lrrf_jax.datasets import load
+from tests.test_docs import programs_of
 
 README = pathlib.Path(__file__).parents[1] / "README.md"
-PAGES = [
-    path
-    for path in (README, *sorted(README.parent.glob("docs/*.md")))
-    if "```python" in path.read_text(encoding="utf-8")
-]
-
-
-def first_python_block():
-    return re.search(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)[1]
 
 
 def test_the_first_example_runs_and_prints_the_names_of_the_labels(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    code = first_python_block()
+    code = programs_of(README)[0]
     assert "predict_order" in code
     exec(compile(code, str(README), "exec"), {})
     printed = capsys.readouterr().out
@@ -36,12 +26,8 @@ def test_the_first_example_runs_and_prints_the_names_of_the_labels(tmp_path, mon
     assert (tmp_path / "iris.lrrf").exists()
 
 
-def python_blocks(path):
-    return re.findall(r"```python\n(.*?)```", path.read_text(encoding="utf-8"), re.DOTALL)
-
-
 def test_the_second_example_takes_a_category_and_partial_rankings_and_gives_a_labelled_frame():
-    code = python_blocks(README)[1]
+    code = programs_of(README)[1]
     assert len(code.strip().splitlines()) <= 7
     names = {"RandomForestLabelRanker": RandomForestLabelRanker}
     exec(compile(code, str(README), "exec"), names)
@@ -52,11 +38,3 @@ def test_the_second_example_takes_a_category_and_partial_rankings_and_gives_a_la
     assert answer.columns.tolist() == ["Pd", "Ni", "Cu"]
     assert answer.index.tolist() == X.index[::-1].tolist()
     assert set(ranker.feature_categories_["solvent"]) == {"DMF", "water"}
-
-
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
-def test_the_examples_of_every_page_run(path, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    names = {}
-    for code in python_blocks(path):
-        exec(compile(code, str(path), "exec"), names)

@@ -9,6 +9,7 @@ from lrrf_jax.evaluation.bayesian import (
 from lrrf_jax.evaluation.comparison import ComparisonError, compare
 from lrrf_jax.evaluation.control import AgainstControl, bonferroni_dunn, holm
 from lrrf_jax.evaluation.cross_validation import CrossValidation, cross_validate
+from lrrf_jax.evaluation.dependence import PartialDependence, partial_dependence
 from lrrf_jax.evaluation.differences import Differences, differences
 from lrrf_jax.evaluation.effect_sizes import EffectSizes, effect_sizes
 from lrrf_jax.evaluation.experiments import curve_experiment, table_experiment
@@ -48,6 +49,7 @@ __all__ = [
     "Friedman",
     "Measured",
     "Nemenyi",
+    "PartialDependence",
     "PublishedTest",
     "ReportTable",
     "ResultsFile",
@@ -68,6 +70,7 @@ __all__ = [
     "friedman",
     "holm",
     "nemenyi",
+    "partial_dependence",
     "published_ranks",
     "published_table",
     "published_test",

@@ -20,7 +20,7 @@ class Scorer:
 
     def __call__(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Score the predictions of a fitted estimator."""
-        labels = _labels_of(estimator)
+        labels = labels_of(estimator)
         truth = y if labels is None else positions_by_label(y, labels)
         score = getattr(metrics, self.metric)
         predicted = _bucket_orders(estimator, X) if self.partial else estimator.predict(X)
@@ -152,7 +152,7 @@ def _bucket_orders(estimator: Any, X: Any) -> Any:
     return estimator.predict_partial(X, unknown="last")
 
 
-def _labels_of(estimator: Any) -> list[str] | None:
+def labels_of(estimator: Any) -> list[str] | None:
     """Labels of a ranker, that of a pipeline or a search too; ``None`` of another estimator."""
     while not hasattr(estimator, "labels_"):
         if hasattr(estimator, "best_estimator_"):

@@ -7,6 +7,7 @@ told apart in black and white.
 
 from lrrf_jax.plotting.critical_difference import plot_critical_difference
 from lrrf_jax.plotting.curves import plot_curves
+from lrrf_jax.plotting.dependence import plot_partial_dependence
 from lrrf_jax.plotting.importances import plot_importances
 from lrrf_jax.plotting.positions import plot_positions
 from lrrf_jax.plotting.preferences import plot_preferences
@@ -18,6 +19,7 @@ __all__ = [
     "plot_critical_difference",
     "plot_curves",
     "plot_importances",
+    "plot_partial_dependence",
     "plot_positions",
     "plot_preferences",
     "plot_reliability",

@@ -72,12 +72,14 @@ def among_peers(folder, rank, port, die_after=None):
     jax.distributed.initialize(f"127.0.0.1:{port}", 2, rank, heartbeat_timeout_seconds=10)
     from lrrf_jax import InputError, RandomForestLabelRanker, _backend
     from lrrf_jax.distributed import use_devices
-    from lrrf_jax.learners import checkpoints
+    from lrrf_jax.learners.forest import checkpoints
+    from lrrf_jax.trees import blocks
 
     x, y = training_table()
     if die_after is not None:
         # A block is a tree of each process.
         _backend.CPU = dataclasses.replace(_backend.CPU, grown_trees=1)
+        blocks._FEW_TREES = 0  # which would grow together all the same
         checkpoints.BLOCK_SECONDS = 0
         if rank == 1:
             die_soon(int(die_after))
@@ -94,10 +96,12 @@ def among_peers(folder, rank, port, die_after=None):
         with use_devices(jax.local_devices()):
             alone = RandomForestLabelRanker(**PARAMETERS).fit(x, y)
             alone.save(folder / f"alone-{rank}.lrrf")
+        stopped = RandomForestLabelRanker(**PARAMETERS, n_iter_no_change=2, tol=1.0).fit(x, y)
+        stopped.save(folder / f"stopped-{rank}.lrrf")
 
 
 def die_soon(n_blocks):
-    from lrrf_jax.learners import checkpoints
+    from lrrf_jax.learners.forest import checkpoints
 
     def add(self, grown):
         nonlocal n_blocks

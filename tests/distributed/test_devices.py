@@ -92,6 +92,9 @@ def test_every_process_ends_with_the_forest_of_one(on_one_device, tmp_path):
         assert (
             "X must be the same in every process" in (tmp_path / f"refused-{rank}.txt").read_text()
         )
+    stopped = [(tmp_path / f"stopped-{rank}.lrrf").read_bytes() for rank in range(2)]
+    assert stopped[0] == stopped[1]
+    assert lrrf_jax.load(tmp_path / "stopped-0.lrrf").n_estimators_ == 4  # of six
     assert (tmp_path / "seed-0.txt").read_text() == (tmp_path / "seed-1.txt").read_text()
     assert len(os.listdir(tmp_path / "blocks-0")) == 1
     assert not (tmp_path / "blocks-1").exists()  # only the first process writes

@@ -22,6 +22,7 @@ from sklearn.preprocessing import (
 from lrrf_jax import InputError, ModelFileError, RankingPipeline, load, model_file
 from lrrf_jax._categories import CodedRows
 from tests.models import mutations
+from tests.pipelines.store import CASES, FOLDER, rows_of
 from tests.pipelines.tables import NUMBERS, OF_FRAMES, OF_NUMBERS, TEXTS, pipeline, table
 
 X, Y = table()
@@ -278,3 +279,16 @@ def test_nothing_is_fitted_on_rows_that_are_made_up_to_compare(tmp_path):
     np.testing.assert_array_equal(fitted.predict(X), before[0])
     assert fitted[0].transformers_[1] is before[1]
     pd.testing.assert_frame_equal(X, table()[0])
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("v*/*.lrrf")), ids=lambda path: path.stem)
+def test_a_stored_pipeline_ranks_as_it_did(path):
+    ranker, rows = load(path), rows_of(CASES[path.stem][2])
+    said = np.load(path.with_suffix(".npz"))
+    np.testing.assert_array_equal(ranker.predict(rows), said["ranks"])
+    np.testing.assert_allclose(ranker.predict_scores(rows), said["scores"], rtol=1e-5)
+    assert ranker.labels_.tolist() == ["a", "b", "c"]
+
+
+def test_every_format_has_stored_pipelines():
+    assert {path.stem for path in FOLDER.glob(f"v{model_file.FORMAT_VERSION}/*.lrrf")} == {*CASES}
