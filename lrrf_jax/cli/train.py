@@ -70,6 +70,7 @@ def train(
     Examples:
       lrrf train builtin:iris --model iris.lrrf
       lrrf train table.csv --labels 'L*' --model table.lrrf --set n_estimators=200
+      lrrf train trips.csv --labels bus,train,bike --exclude id --decimal , --model trips.lrrf
       lrrf train runtimes.csv --scores 'sec*' --lower-is-better --exclude id --model runtimes.lrrf
       lrrf train votes.csv --features 'A*' --ranking order --model votes.lrrf
       lrrf train large.parquet --model large.lrrf --checkpoint large.trees
