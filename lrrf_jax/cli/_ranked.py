@@ -11,6 +11,8 @@ from typing import Any
 
 import typer
 
+from lrrf_jax.cli._reading import AS_IT_IS
+
 STANDARD_OUTPUT = "-"
 _MOST_LINES = 20  # parts told one by one on stderr
 
@@ -116,7 +118,7 @@ def input(ranker: Any, source: str) -> Any:
         return source
     names = getattr(ranker, "feature_names_in_", None)
     names = None if names is None else [str(name) for name in names]
-    data = _learners.read_data(source, _learners.Reading())
+    data = _learners.read_data(source, AS_IT_IS)
     return MemoryInput(source, _learners.select_features(source, data, names).X)
 
 
