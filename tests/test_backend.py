@@ -13,7 +13,7 @@ from lrrf_jax._backend import ACCELERATOR, CPU, backend_of, by_platform
 
 PACKAGE = Path(lrrf_jax.__file__).parent
 # The others check what devices users chose, and name platforms in messages.
-MAY_NAME_PLATFORMS = {"_backend.py", "_jax_backend.py", "_devices.py"}
+MAY_NAME_PLATFORMS = {"_backend.py", "_jax_backend.py", "_devices.py", "_trial.py"}
 
 
 def device(platform):
