@@ -18,8 +18,8 @@ def held(path: str | os.PathLike[str], timeout: float) -> Iterator[None]:
     -----
     A lock is on a file and not on its name: who opened a file that is removed before it is locked
     would hold nothing while another run makes a new one. So it is removed by its holder alone,
-    while it is held, and filelock, from 3.21, takes a lock again that turns out to be on a file
-    without a name.
+    while it is held, and filelock takes a lock again that turns out to be on a file without a name.
+    Before 3.29.5 it removes files itself, a second time, which may then be those of others.
     """
     with filelock.FileLock(path, timeout=timeout):
         try:

@@ -2,6 +2,7 @@
 
     python scripts/benchmark_start.py                    # about a minute a round; start.json
     python scripts/benchmark_start.py --quick --output /tmp/start.json
+    python scripts/benchmark_start.py --mistakes         # these alone; the rest of start.json stays
 
 Each round starts processes of its own: one that finds no compiled programs, one that finds those of
 an earlier process, one per package that is imported, one per command line. Within a process the
@@ -42,8 +43,11 @@ COMMANDS = {
     "no such option": ["train", "toy.csv", "--modell", "m"],
     "no such learner": ["train", "toy.csv", "--model", "m", "--learner", "lr-fr"],
     "no such table to train on": ["train", "none.csv", "--model", "m"],
+    "no such built-in table": ["evaluate", "builtin:iriss"],
     "no such column": ["train", "toy.csv", "--labels", "Z*", "--model", "m"],
+    "no such column to evaluate on": ["evaluate", "toy.csv", "--labels", "Z*"],
     "no such model": ["predict", "none.lrrf", "toy.csv", "--output", "ranks.csv"],
+    "no such model to inspect": ["inspect", "none.lrrf"],
     "no such table to rank": ["predict", "toy.lrrf", "none.csv", "--output", "ranks.csv"],
     "another table than trained on": ["predict", "toy.lrrf", "other.csv", "--output", "ranks.csv"],
     "no such parameter": ["train", "toy.csv", "--model", "m", "--set", "trees=3"],
@@ -204,15 +208,19 @@ def one_round(folder, number, trees, n_shapes):
     empty = os.path.join(folder, f"empty-{number}")
     kept = os.path.join(folder, "kept")
     again = with_programs(kept, folder, trees, n_shapes)
-    mistakes = {
-        name: answered(kept, folder, typed, typed[0] not in ("--help", "--version"))
-        for name, typed in COMMANDS.items()
-    }
     return {
         "imports": {name: child(empty, "imported", name) for name in IMPORTS},
         "no programs": child(empty, "first_contact", trees, n_shapes, False),
         "programs kept": again["programs kept"],
-        "command line": mistakes | again["command line"],
+        "command line": mistakes(kept, folder) | again["command line"],
+    }
+
+
+def mistakes(cache, folder):
+    """Time what is answered without work."""
+    return {
+        name: answered(cache, folder, typed, typed[0] not in ("--help", "--version"))
+        for name, typed in COMMANDS.items()
     }
 
 
@@ -241,6 +249,30 @@ def judged(parts):
     return bars
 
 
+def measure_mistakes(options):
+    """Replace in an earlier document what is said to mistakes."""
+    import datetime
+
+    from lrrf_jax.benchmarks.session import hardware
+
+    document = json.loads(options.output.read_text())
+    with tempfile.TemporaryDirectory() as folder:
+        write_tables(folder)
+        kept = os.path.join(folder, "kept")
+        answered(kept, folder, [*TRAIN, f"n_estimators={QUICK_TREES}"], False)
+        mistakes(kept, folder)  # reads everything once
+        load = hardware()["load_at_start"]
+        rounds = [{"command line": mistakes(kept, folder)} for _ in range(options.rounds)]
+    found = summary(rounds)["command line"]
+    document["parts"]["command line"] |= found
+    document["bars"] = judged(document["parts"])
+    now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    document["notes"]["mistakes"] = f"of {now}, {options.rounds} rounds, load {load} at their start"
+    options.output.write_text(json.dumps(document, indent=1) + "\n")
+    for name, taken in found.items():
+        print(f"{name:34s} {taken['wall_s']:.3f} s {taken['cpu_s']:.3f} s CPU")
+
+
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -248,6 +280,7 @@ def main():
     parser.add_argument("--output", type=pathlib.Path, default=ROOT / "benchmarks/start.json")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--quick", action="store_true", help="one round, five trees, two data sets")
+    parser.add_argument("--mistakes", action="store_true", help="only what is said to mistakes")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
@@ -260,6 +293,9 @@ def main():
 
     if warning := load_warning():
         print(warning, file=sys.stderr)
+    if options.mistakes:
+        measure_mistakes(options)
+        return
     trees, n_shapes = (QUICK_TREES, 2) if options.quick else (TREES, len(SHAPES))
     document = {
         "what": f"first contact, {trees} trees: seconds of wall clock and of processor time",

@@ -8,7 +8,7 @@ import pytest
 
 DOCS = pathlib.Path(__file__).parents[1] / "docs"
 README = DOCS.parent / "README.md"
-PAGES = [page for page in sorted(DOCS.glob("*.md")) if "\n>>> " in page.read_text("utf-8")]
+PAGES = [page for page in sorted(DOCS.glob("*.md")) if "```python\n>>> " in page.read_text("utf-8")]
 
 
 def session_of(page):

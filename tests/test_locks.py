@@ -1,7 +1,8 @@
 """Lock files: one holder at a time, and nothing left behind."""
 
 import os
-import threading
+import subprocess
+import sys
 
 import filelock
 import pytest
@@ -49,29 +50,28 @@ def test_who_opened_a_file_that_is_removed_takes_the_new_one(tmp_path, monkeypat
             pass
 
 
-def test_many_threads_hold_a_lock_one_after_another(tmp_path):
-    count, inside, most = 0, 0, 0
+COUNT = """
+import sys, filelock
+from lrrf_jax._locks import held
+for _ in range(400):
+    while True:
+        try:
+            with held(sys.argv[1] + "/l", 0):
+                with open(sys.argv[1] + "/count") as file:
+                    count = int(file.read())
+                with open(sys.argv[1] + "/count", "w") as file:
+                    file.write(str(count + 1))
+            break
+        except filelock.Timeout:
+            continue
+"""
 
-    def work():
-        nonlocal count, inside, most
-        for _ in range(100):
-            while True:
-                try:
-                    with held(tmp_path / "l", 0):
-                        inside += 1
-                        most = max(most, inside)
-                        before = count
-                        os.stat(tmp_path)  # lets the others run
-                        count = before + 1
-                        inside -= 1
-                    break
-                except filelock.Timeout:
-                    continue
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert (count, most) == (400, 1)
-    assert os.listdir(tmp_path) == []
+def test_processes_hold_a_lock_one_after_another(tmp_path):
+    (tmp_path / "count").write_text("0")
+    variables = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    command = [sys.executable, "-c", COUNT, str(tmp_path)]
+    started = [subprocess.Popen(command, env=variables) for _ in range(3)]
+    assert [process.wait(60) for process in started] == [0, 0, 0]
+    assert (tmp_path / "count").read_text() == "1200"
+    assert os.listdir(tmp_path) == ["count"]

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import typer
 
 from lrrf_jax.cli import _learners, _runtime
+from lrrf_jax.cli._reading import Reading
 
 _LEAVE_ONE_OUT, _USUAL_FOLDS = "leave-one-out", 10
 _MARK = " #"  # between a source and the checksum of its content
@@ -91,7 +92,7 @@ def learners_of(names: list[str], set_: list[str] | None, protocol: str) -> dict
 
 
 def read_tables(
-    sources: Sequence[str], reading: _learners.Reading, failures: _runtime.Failures
+    sources: Sequence[str], reading: Reading, failures: _runtime.Failures
 ) -> dict[str, Any]:
     """Read the sources that can be read; LabelRankingData by source. JAX is not needed for it."""
     found = {}

@@ -1,54 +1,20 @@
 """What is typed about learners and data -> estimators and tables."""
 
+import difflib
 import os
 import typing
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any
 
 import typer
 
 from lrrf_jax._validation import InputError
-from lrrf_jax.cli._options import Convention
+from lrrf_jax.cli._reading import AS_IT_IS, Reading
 
 BUILTIN = "builtin:"
 KEBI = "kebi:"
 ASLIB = "aslib:"
 NAMED = (BUILTIN, KEBI, ASLIB)  # what is no path of a file, and has fixed columns
-
-
-class Reading(NamedTuple):
-    """What is typed about the columns of a table with rankings."""
-
-    features: str | list[str] | None = None
-    labels: str | None = None
-    ranking: str | None = None
-    convention: Convention = Convention.positions
-    close_gaps: bool = False
-    exclude: str | None = None
-    missing_values: str | Sequence[str] | None = None
-    label_names: list[str] | None = None
-    input_format: str | None = None
-    scores: str | None = None
-    lower_is_better: bool = False
-    fold_column: str | None = None
-    group_column: str | None = None
-    categories: str | list[str] | None = None
-    delimiter: str | None = None
-    decimal: str | None = None
-    encoding: str | None = None
-
-    def arguments(self) -> dict[str, Any]:
-        """Return the arguments of `datasets.read` that were typed."""
-        typed = self._asdict()
-        names = typed.pop("label_names")
-        # One text is split at commas, as --features is; repeated options are whole names.
-        typed["label_names"] = names[0] if names and len(names) == 1 else names
-        typed["missing"] = typed.pop("missing_values")
-        typed["format"] = typed.pop("input_format")
-        for name in ("exclude", "missing", "label_names", *self._fields[-4:]):
-            if typed[name] is None:
-                del typed[name]
-        return typed
 
 
 def require_source(source: str) -> None:
@@ -81,7 +47,7 @@ def read_data(source: str, reading: Reading) -> Any:  # LabelRankingData
             how = {name: value for name, value in arguments.items() if name != "format"}
             require_text_columns(source, **how)  # before NumPy and pyarrow are imported
         return datasets.read(source, **arguments)
-    if reading._replace(missing_values=None) != Reading():
+    if reading._replace(missing_values=None) != AS_IT_IS:
         raise typer.BadParameter(
             f"{source} has fixed columns. Leave --features, --labels, --ranking, --convention, "
             "--close-gaps, --exclude, --label-names, --scores, --lower-is-better, --fold-column, "
@@ -156,6 +122,8 @@ def make_learners(
         key, equals, text = setting.partition("=")
         if not equals or key not in known:
             listed = ", ".join(sorted(known)) or "none"
+            close = difflib.get_close_matches(key, list(known), n=1, cutoff=0.5)
+            listed += f". Close to it: {close[0]}" if close and equals else ""
             why = f"there is no parameter {key!r}" if equals else f"{setting!r} lacks a '='"
             raise typer.BadParameter(
                 f"{why}. Write KEY=VALUE with one of the parameters of {', '.join(names)}: "

@@ -6,6 +6,7 @@ import typer
 
 from lrrf_jax.cli import _options
 from lrrf_jax.cli._command import Command
+from lrrf_jax.cli._reading import AS_IT_IS, Reading, takes_reading
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
@@ -121,29 +122,14 @@ def fetch(
 
 
 @app.command(cls=Command)
+@takes_reading
 def describe(
     data: Annotated[
         str,
         typer.Argument(metavar="DATA", help="builtin:NAME, kebi:NAME, aslib:FOLDER, or a file."),
     ],
     directory: Directory = None,
-    labels: _options.Labels = None,
-    features: _options.Features = None,
-    ranking: _options.Ranking = None,
-    convention: _options.HowToRead = _options.Convention.positions,
-    close_gaps: _options.CloseGaps = False,
-    exclude: _options.Exclude = None,
-    categories: _options.Categories = None,
-    missing_values: _options.MissingValues = None,
-    delimiter: _options.Delimiter = None,
-    decimal: _options.Decimal = None,
-    encoding: _options.Encoding = None,
-    label_names: _options.LabelNames = None,
-    input_format: _options.InputFormat = None,
-    scores: _options.Scores = None,
-    lower_is_better: _options.LowerIsBetter = False,
-    fold_column: _options.FoldColumn = None,
-    group_column: _options.GroupColumn = None,
+    reading: Reading = AS_IT_IS,
     json: _options.AsJson = False,
 ) -> None:
     """Describe the features and rankings of a data set.
@@ -159,25 +145,6 @@ def describe(
     from lrrf_jax.cli import _learners, _runtime
     from lrrf_jax.cli._tables import show_facts
 
-    reading = _learners.Reading(
-        features,
-        labels,
-        ranking,
-        convention,
-        close_gaps,
-        exclude,
-        missing_values,
-        label_names or None,  # an empty list, where the option is not given
-        input_format,
-        scores,
-        lower_is_better,
-        fold_column,
-        group_column,
-        categories,
-        delimiter,
-        decimal,
-        encoding,
-    )
     _learners.require_source(data)
 
     from lrrf_jax.datasets import fetch_kebi
@@ -185,7 +152,7 @@ def describe(
 
     name = data.removeprefix(_learners.KEBI)
     is_kebi = data.startswith(_learners.KEBI)
-    if is_kebi and reading == _learners.Reading():
+    if is_kebi and reading == AS_IT_IS:
         table = fetch_kebi(name, directory=directory)
     else:
         table = _learners.read_data(data, reading)

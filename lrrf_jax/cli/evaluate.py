@@ -9,6 +9,7 @@ import typer
 
 from lrrf_jax._compilation_cache import use_compilation_cache
 from lrrf_jax.cli import _options
+from lrrf_jax.cli._reading import AS_IT_IS, Reading, takes_reading
 
 
 class ProtocolName(enum.StrEnum):
@@ -18,6 +19,7 @@ class ProtocolName(enum.StrEnum):
     as_run_by_authors = "as-run-by-authors"
 
 
+@takes_reading
 def evaluate(
     ctx: typer.Context,
     data: Annotated[
@@ -114,23 +116,7 @@ def evaluate(
             min=0, help="Differences of tau up to this mean nothing, to the Bayesian tests."
         ),
     ] = 0.01,
-    labels: _options.Labels = None,
-    features: _options.Features = None,
-    ranking: _options.Ranking = None,
-    convention: _options.HowToRead = _options.Convention.positions,
-    close_gaps: _options.CloseGaps = False,
-    exclude: _options.Exclude = None,
-    categories: _options.Categories = None,
-    missing_values: _options.MissingValues = None,
-    delimiter: _options.Delimiter = None,
-    decimal: _options.Decimal = None,
-    encoding: _options.Encoding = None,
-    label_names: _options.LabelNames = None,
-    input_format: _options.InputFormat = None,
-    scores: _options.Scores = None,
-    lower_is_better: _options.LowerIsBetter = False,
-    fold_column: _options.FoldColumn = None,
-    group_column: _options.GroupColumn = None,
+    reading: Reading = AS_IT_IS,
     json: _options.AsJson = False,
     no_compilation_cache: _options.NoCache = False,
 ) -> None:
@@ -154,26 +140,8 @@ def evaluate(
     """  # noqa: D301 (typer reads the backspace as: do not rewrap)
     from lrrf_jax.cli import _comparison, _evaluated, _learners, _runtime
 
-    cut, fold_column = _comparison.folds_of(folds, fold_column)
-    reading = _learners.Reading(
-        features,
-        labels,
-        ranking,
-        convention,
-        close_gaps,
-        exclude,
-        missing_values,
-        label_names or None,  # an empty list, where the option is not given
-        input_format,
-        scores,
-        lower_is_better,
-        fold_column,
-        group_column,
-        categories,
-        delimiter,
-        decimal,
-        encoding,
-    )
+    cut, fold_column = _comparison.folds_of(folds, reading.fold_column)
+    reading = reading._replace(fold_column=fold_column)
     sources = list(dict.fromkeys(data))
     failures = _runtime.Failures()
     if model is not None:
@@ -226,9 +194,8 @@ def evaluate(
 
 
 def _require_no_options_of_cross_validation(ctx: typer.Context) -> None:
-    from lrrf_jax.cli import _learners
 
-    allowed = {"data", "model", "json", "no_compilation_cache", *_learners.Reading._fields}
+    allowed = {"data", "model", "json", "no_compilation_cache", *Reading._fields}
     for parameter in ctx.command.params:
         source = ctx.get_parameter_source(parameter.name or "")
         given = source is not None and source.name not in ("DEFAULT", "DEFAULT_MAP")

@@ -10,10 +10,12 @@ import typer
 
 from lrrf_jax._compilation_cache import use_compilation_cache
 from lrrf_jax.cli import _options
+from lrrf_jax.cli._reading import AS_IT_IS, Reading, takes_reading
 
 _MOST_NAMES = 12  # told in a line
 
 
+@takes_reading
 def train(
     data: Annotated[
         str,
@@ -24,23 +26,7 @@ def train(
         ),
     ],
     model: Annotated[str, typer.Option(metavar="PATH", help="Where to write the model.")],
-    labels: _options.Labels = None,
-    features: _options.Features = None,
-    ranking: _options.Ranking = None,
-    convention: _options.HowToRead = _options.Convention.positions,
-    close_gaps: _options.CloseGaps = False,
-    exclude: _options.Exclude = None,
-    categories: _options.Categories = None,
-    missing_values: _options.MissingValues = None,
-    delimiter: _options.Delimiter = None,
-    decimal: _options.Decimal = None,
-    encoding: _options.Encoding = None,
-    label_names: _options.LabelNames = None,
-    input_format: _options.InputFormat = None,
-    scores: _options.Scores = None,
-    lower_is_better: _options.LowerIsBetter = False,
-    fold_column: _options.FoldColumn = None,
-    group_column: _options.GroupColumn = None,
+    reading: Reading = AS_IT_IS,
     learner: Annotated[str, typer.Option(metavar="NAME", help="The algorithm.")] = "lr-rf",
     set_: _options.Settings = None,
     unseen: _options.HowUnseen = None,
@@ -70,6 +56,7 @@ def train(
     Examples:
       lrrf train builtin:iris --model iris.lrrf
       lrrf train table.csv --labels 'L*' --model table.lrrf --set n_estimators=200
+      lrrf train trips.csv --labels bus,train,bike --exclude id --decimal , --model trips.lrrf
       lrrf train runtimes.csv --scores 'sec*' --lower-is-better --exclude id --model runtimes.lrrf
       lrrf train votes.csv --features 'A*' --ranking order --model votes.lrrf
       lrrf train large.parquet --model large.lrrf --checkpoint large.trees
@@ -98,25 +85,6 @@ def train(
         set_ = [*(set_ or []), f"unseen={unseen.value}"]
     ranker = _made(name, set_, seed, options) if set_ or options else None
     started = time.perf_counter()
-    reading = _learners.Reading(
-        features,
-        labels,
-        ranking,
-        convention,
-        close_gaps,
-        exclude,
-        missing_values,
-        label_names or None,  # an empty list, where the option is not given
-        input_format,
-        scores,
-        lower_is_better,
-        fold_column,
-        group_column,
-        categories,
-        delimiter,
-        decimal,
-        encoding,
-    )
     table = _learners.read_data(data, reading)
     read = time.perf_counter() - started
     _tell_columns(table)
@@ -137,10 +105,10 @@ def train(
             raise
         raise InputError(f"{data}: {error}") from error
     fitted = time.perf_counter()
-    if missing_values is not None:  # tables to rank are read as this one was
+    if reading.missing_values is not None:  # tables to rank are read as this one was
         from lrrf_jax._table_names import as_missing
 
-        ranker.missing_values_ = as_missing(missing_values)
+        ranker.missing_values_ = as_missing(reading.missing_values)
     ranker.save(model)
     saved = time.perf_counter()
     estimate.cross_validate(seed)

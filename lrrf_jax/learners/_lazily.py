@@ -41,8 +41,16 @@ class Learners(MutableMapping[str, "type[LabelRanker]"]):
         """
         folded = str(name).strip().lower().replace("_", "-")
         close = difflib.get_close_matches(folded, list(self), n=3)
+        if not close and folded:
+            close = [
+                own for own in self if folded.replace("-", "") in self._class_name(own).lower()
+            ]
         near = f" Close to it: {', '.join(map(repr, close))}." if close else ""
         return f"there is no learner {name!r}; there are {', '.join(self)}.{near}"
+
+    def _class_name(self, name: str) -> str:
+        known = self._known[name]
+        return known.rpartition(".")[2] if isinstance(known, str) else known.__name__
 
     def __setitem__(self, name: str, learner: "type[LabelRanker]") -> None:
         self._known[name] = learner

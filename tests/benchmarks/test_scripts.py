@@ -138,3 +138,19 @@ def test_the_start_script_measures_processes_with_and_without_programs(tmp_path)
     times = [step["wall_s"] for steps in parts.values() for step in steps.values()]
     assert min(times) > 0
     assert {bar["bar"] for bar in document["bars"]} >= {"import beyond JAX", "lrrf: no such model"}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="it moves the cache as on Linux")
+def test_the_start_script_replaces_what_is_said_to_mistakes_and_nothing_else(tmp_path):
+    output = tmp_path / "start.json"
+    before = json.loads((SCRIPTS.parent / "benchmarks/start.json").read_text())
+    output.write_text(json.dumps(before))
+    command = [sys.executable, SCRIPTS / "benchmark_start.py", "--mistakes", "--rounds", "1"]
+    done = subprocess.run([*command, "--output", output], capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+    after = json.loads(output.read_text())
+    steps = before["parts"]["command line"], after["parts"]["command line"]
+    changed = {name for name, step in steps[1].items() if steps[0].get(name) != step}
+    assert changed == load("benchmark_start").COMMANDS.keys()
+    assert {**after["parts"], "command line": 0} == {**before["parts"], "command line": 0}

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from lrrf_jax import RandomForestLabelRanker, datasets
+from lrrf_jax import LEARNERS, RandomForestLabelRanker, datasets
 from lrrf_jax.cli import _estimate
 from lrrf_jax.evaluation import cross_validate
 from lrrf_jax.learners import ConsensusLabelRanker
@@ -29,6 +29,16 @@ def test_a_forest_tells_its_out_of_bag_tau_and_is_the_same_model(lrrf, forest_mo
     assert lrrf(*FOREST, tmp_path / "n", "--no-check")[0] == 0
     assert (tmp_path / "m").read_bytes() == (tmp_path / "n").read_bytes()
     assert (tmp_path / "m").read_bytes() == forest_model.read_bytes()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [n for n in LEARNERS if hasattr(LEARNERS[n](), "oob_score")])
+def test_no_forest_is_another_one_for_it(lrrf, tmp_path, name):
+    train = ("train", "builtin:iris", "--learner", name, "--set", "n_estimators=3", "--model")
+    code, _, err = lrrf(*train, tmp_path / "m")
+    assert (code, "out-of-bag tau: 0.9" in err) == (0, True), err
+    assert lrrf(*train, tmp_path / "n", "--no-check")[0] == 0
+    assert (tmp_path / "m").read_bytes() == (tmp_path / "n").read_bytes()
 
 
 def test_other_learners_tell_a_cross_validated_tau(lrrf, toy, tmp_path):

@@ -17,6 +17,7 @@ def test_a_name_that_no_learner_has_is_told_with_what_is_close_and_what_there_is
     assert str(pickle.loads(pickle.dumps(caught.value))) == said
     for typed, meant in (("LR_RF", "lr-rf"), (" rpc", "rpc"), ("defualt", "default")):
         assert f"Close to it: '{meant}'" in LEARNERS.no_learner(typed)
+    assert "Close to it: 'lr-rf'." in LEARNERS.no_learner("RandomForest")  # a part of its class
     assert "Close" not in LEARNERS.no_learner("xgboost")
 
 

@@ -21,6 +21,10 @@ VARIANTS = {
     "lr-rf-one-step": ("lr-rf", {"aggregation": "one-step"}),
     "lr-rf-copeland": ("lr-rf", {"aggregation": "copeland", "oob_score": True}),
     "lr-rf-kemeny": ("lr-rf", {"aggregation": "kemeny", "criterion": "pairwise"}),
+    "lw-rf-enough": (
+        "lw-rf",
+        {"n_estimators": 40, "n_iter_no_change": 2, "tol": 0.05, "oob_score": True, "n_jobs": 1},
+    ),
     "rpc-binary": ("rpc", {"voting": "binary"}),
     "ll-boost": ("ll", {"solver": "boost", "fit_intercept": False}),
     "ib-m-scaled": ("ib-m", {"scale": True, "weights": "dudani", "n_neighbors": 7}),

@@ -378,7 +378,7 @@ def test_every_figure_of_every_grown_forest_is_drawn(iris, name):
     agreement, ranks = facts.tree_agreement(ranker, iris.X[1::2])
     taus = metrics.kendall_tau(iris.y[1::2], ranks, per_row=True)
     # In the wrong direction the trees would contradict the forest, and leaves the data.
-    assert agreement.mean() > 0.8
+    assert agreement.mean() > 0.7
     assert taus.mean() > 0.8
     if ranker.forest_.n_trees == 1:
         np.testing.assert_array_equal(agreement, 1)
