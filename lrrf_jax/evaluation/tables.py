@@ -8,7 +8,7 @@ import numpy as np
 
 from lrrf_jax._frames import column_names, library_of, own_names, row_count, take_rows
 from lrrf_jax._names import made_up_labels, paired_order
-from lrrf_jax._numbers import as_array
+from lrrf_jax._numbers import as_array, is_sparse
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError, as_names, as_weights
 from lrrf_jax.evaluation.folds import DEFAULT_FOLDS, Splits, as_splits
@@ -116,10 +116,12 @@ def _paired(y: Any, rankings: NDArray, scores: Any, table: NDArray) -> NDArray:
 
 
 def _rows(X: Any) -> tuple[Callable[[NDArray], Any], int]:
-    """Return the function that takes rows of ``X``, a data frame kept as one, and their number."""
+    """Return the function that takes rows of ``X``, a data frame or sparse, and their number."""
     if library_of(X) is not None:
         column_names(X, "X")  # which are distinct
         return functools.partial(take_rows, X), row_count(X)
+    if is_sparse(X) and len(X.shape) == 2:
+        return X.tocsr().__getitem__, X.shape[0]
     table = as_array(X, "X")
     if table.ndim != 2:
         raise InputError(

@@ -18,9 +18,12 @@ from lrrf_jax._validation import InputError, ModelFileError
 from lrrf_jax.learners._coding import Levels
 from lrrf_jax.learners.base import LabelRanker
 from lrrf_jax.learners.persistence.schema import Unfit
+from lrrf_jax.pipelines.asking import read_steps
 from lrrf_jax.pipelines.files import parted, read_stored, written
-from lrrf_jax.pipelines.reading import read_steps, refusal
 from lrrf_jax.pipelines.stored_steps import StepArrays, StoredSteps
+
+# As frames, of which transformers find columns by name.
+_KNOWS_POLARS = tuple(map(int, sklearn.__version__.split(".")[:2])) >= (1, 9)
 
 
 class _Params(NamedTuple):
@@ -186,7 +189,7 @@ class RankingPipeline(Pipeline):
             steps = read_steps(others, used[0].n_features_in_, names)
             _require_fitting(steps, ranker)
         except Unfit as error:
-            raise refusal(error) from error
+            raise _refusal(error) from error
         return RankingPipeline([("stored", steps), (self.steps[-1][0], ranker)])
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -204,7 +207,7 @@ class RankingPipeline(Pipeline):
         try:
             header["pipeline"], own = written(stored.steps[0][1])
         except Unfit as error:
-            raise refusal(error) from error
+            raise _refusal(error) from error
         model_file.write_model(path, own | arrays, header)
 
     def predict_file(self, inputs: Any, output: str | os.PathLike[str], **options: Any) -> Any:
@@ -246,8 +249,8 @@ def _as_rows(X: Any) -> Any:
     if isinstance(X, CodedRows):
         raise InputError("X must be a table; codes are for models from files: use stored().")
     library = library_of(X)
-    if library == ARROW:
-        X, library = _from_arrow(X)
+    if library == ARROW or (library == POLARS and not _KNOWS_POLARS):
+        X, library = _known_frame(X, library)
     if isinstance(X, np.ndarray):
         return X.astype(np.float64) if X.dtype.kind == "f" and X.dtype.itemsize < 8 else X
     if library == PANDAS:
@@ -259,11 +262,13 @@ def _as_rows(X: Any) -> Any:
     return X
 
 
-def _from_arrow(table: Any) -> tuple[Any, str]:
+def _known_frame(table: Any, library: str) -> tuple[Any, str]:
+    """Make a frame that scikit-learn finds columns in by name."""
     try:
         return table.to_pandas(), PANDAS
     except ImportError:
-        pass
+        if library == POLARS:
+            return table, library
     try:
         import polars
     except ImportError as error:
@@ -272,6 +277,14 @@ def _from_arrow(table: Any) -> tuple[Any, str]:
             "or polars, and neither is installed. Install one of them."
         ) from error
     return polars.from_arrow(table), POLARS
+
+
+def _refusal(error: Unfit) -> InputError:
+    """Say that a pipeline cannot be stored."""
+    return InputError(
+        f"the pipeline cannot be saved, or applied to files, for {error}. Predict in Python, or "
+        "replace the step."
+    )
 
 
 def _require_fitting(steps: StoredSteps, ranker: LabelRanker) -> None:

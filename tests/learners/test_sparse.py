@@ -8,6 +8,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from lrrf_jax import LEARNERS, ConsensusLabelRanker, InputError
+from lrrf_jax.evaluation import cross_validate
 from tests.learners.test_contract import make
 
 RNG = np.random.default_rng(3)
@@ -49,6 +50,14 @@ def test_a_pipeline_from_one_hot_encoder_needs_no_dense_output():
     }
     np.testing.assert_array_equal(by_hand[True], by_hand[False])
     assert by_hand[True].mean() == 1
+
+
+def test_cross_validation_takes_sparse_tables():
+    arguments = {"folds": 3, "repeats": 1, "seed": 1}
+    ranker = LEARNERS["ib-m"](n_neighbors=5)
+    dense = cross_validate(ranker, X, Y, **arguments)
+    found = cross_validate(ranker, sparse.coo_matrix(X), Y, **arguments)
+    np.testing.assert_array_equal(found.scores, dense.scores)
 
 
 def test_features_beyond_float32_and_the_wrong_columns_are_told_of_sparse_tables_too():

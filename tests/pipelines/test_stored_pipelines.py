@@ -23,7 +23,7 @@ from sklearn.preprocessing import (
 
 from lrrf_jax import InputError, ModelFileError, RankingPipeline, load, model_file
 from lrrf_jax._categories import CodedRows
-from lrrf_jax.pipelines import reading
+from lrrf_jax.pipelines import asking
 from tests.models import mutations
 from tests.pipelines.store import CASES, FOLDER, rows_of
 from tests.pipelines.tables import NUMBERS, OF_FRAMES, OF_NUMBERS, TEXTS, pipeline, table
@@ -194,7 +194,7 @@ def test_rows_of_codes_are_the_rows_of_their_levels(tmp_path):
 
 
 def test_thousands_of_levels_take_little_room_and_are_read_again(tmp_path, monkeypatch):
-    monkeypatch.setattr(reading, "_CELLS_AT_ONCE", 1_000_000)  # several questions
+    monkeypatch.setattr(asking, "_CELLS_AT_ONCE", 1_000_000)  # several questions
     rng = np.random.default_rng(0)
     rows = pd.DataFrame({"zip": [f"z{number}" for number in rng.integers(0, 3000, 5000)]})
     y = np.argsort(rng.random((5000, 3)), 1) + 1
@@ -309,3 +309,13 @@ def test_a_stored_pipeline_ranks_as_it_did(path):
 
 def test_every_format_has_stored_pipelines():
     assert {path.stem for path in FOLDER.glob(f"v{model_file.FORMAT_VERSION}/*.lrrf")} == {*CASES}
+
+
+def test_a_column_of_which_nothing_is_made_still_refuses_what_its_encoder_does(tmp_path):
+    rows = X[["colour"]].assign(unit="m")
+    fitted = pipeline([OneHotEncoder(drop="first")]).fit(rows, Y)
+    loaded = through_file(fitted, tmp_path)
+    require_same(loaded, fitted, rows)
+    assert loaded[0].arrays.source.tolist() == [0, 0, 0]
+    with pytest.raises(InputError, match="level that the model does not know|does not know"):
+        loaded.predict(rows.assign(unit="km"))
