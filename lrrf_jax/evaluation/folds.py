@@ -137,7 +137,10 @@ def tested_in(
         return group_folds(splits.groups, splits.n_folds, generator)
     order = generator.permutation(n_samples)
     if stratified:
-        order = order[np.argsort(numbered_rankings(rankings)[order], kind="stable")]
+        ranking = numbered_rankings(rankings)
+        # The rankings in another order each time: where all differ, rows would never be shuffled.
+        place = generator.permutation(ranking.max() + 1)[ranking]
+        order = order[np.argsort(place[order], kind="stable")]
         of_order = np.arange(n_samples) % splits.n_folds
     else:
         sizes = [len(part) for part in np.array_split(order, splits.n_folds)]

@@ -1,3 +1,4 @@
+import itertools
 import dataclasses
 import json
 import statistics
@@ -100,6 +101,15 @@ def test_stratified_folds_hold_equal_shares_of_every_ranking():
     plain = [numbers(test) for _, _, test, _ in recorded(y=rankings)[1]]
     uneven = [[sum(row % 3 == kind for row in test) for test in plain[:5]] for kind in range(3)]
     assert any(max(shares) - min(shares) > 1 for shares in uneven)
+
+
+def test_stratified_folds_are_shuffled_anew_in_each_repeat_where_all_rankings_differ():
+    orders = itertools.islice(itertools.permutations([1.0, 2, 3, 4]), N_ROWS)
+    _, calls = recorded(y=np.array(list(orders)), stratified=True)
+    repeats = [[numbers(test) for _, _, test, _ in calls[k : k + 5]] for k in (0, 5, 10)]
+    assert all(sorted(sum(tests, [])) == list(range(N_ROWS)) for tests in repeats)
+    for one, other in itertools.combinations(repeats, 2):
+        assert {*map(tuple, one)}.isdisjoint(map(tuple, other))
 
 
 def test_the_first_folds_alone_are_those_of_a_full_run():
