@@ -1,6 +1,7 @@
 """Predictions as the frames that users ask for, with the names of their columns."""
 
 import importlib
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -75,6 +76,11 @@ def answer(
     require_output(output)
     values = of_features(ranker._features(X))
     return as_output(values, ranker.labels_.tolist() if names is None else names, X, output)
+
+
+def pair_names(labels: Sequence[str]) -> list[str]:
+    """Return the names "a>b", ... of columns that tell how pairs of labels are preferred."""
+    return [f"{one}>{other}" for one, other in itertools.combinations(labels, 2)]
 
 
 def place_names(count: int) -> list[str]:

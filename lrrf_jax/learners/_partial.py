@@ -1,12 +1,11 @@
 """The part of a learner that predicts bucket orders: rankings with ties, labels left out."""
 
 import abc
-import itertools
 from typing import Any
 
 import numpy as np
 
-from lrrf_jax._output import answer
+from lrrf_jax._output import answer, pair_names
 from lrrf_jax._typing import NDArray
 from lrrf_jax.learners._estimator import require_fitted
 from lrrf_jax.rankings.bucket_orders import (
@@ -90,8 +89,7 @@ class PartialModel(abc.ABC):
             return out
 
         require_fitted(self)
-        pairs = [f"{a}>{b}" for a, b in itertools.combinations(self.labels_, 2)]
-        return answer(self, X, output, preferences, pairs)
+        return answer(self, X, output, preferences, pair_names(self.labels_.tolist()))
 
     def predict_partial(
         self,

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from lrrf_jax import learners, model_file
 from lrrf_jax._categories import CodedRows
 from lrrf_jax._frames import ARROW, PANDAS, POLARS, library_of
-from lrrf_jax._output import as_output, place_names, require_output
+from lrrf_jax._output import as_output, pair_names, place_names, require_output
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError, ModelFileError
 from lrrf_jax.learners._coding import Levels
@@ -136,8 +136,11 @@ class RankingPipeline(Pipeline):
     def _answer(self, method: str, X: Any, output: str | None, **options: Any) -> Any:
         require_output(output)
         values = getattr(self.ranker, method)(self._transformed(X), **options)
-        places = method in ("predict_order", "predict_topk")
-        names = place_names(values.shape[1]) if places else self.labels_.tolist()
+        names = self.labels_.tolist()
+        if method in ("predict_order", "predict_topk"):
+            names = place_names(values.shape[1])
+        elif method == "predict_preferences":
+            names = pair_names(names)
         return as_output(values, names, X, output)
 
     def predict(self, X: Any, output: str | None = None) -> Any:
@@ -160,9 +163,9 @@ class RankingPipeline(Pipeline):
         """Rank the labels of each row with ties, as `LabelRanker.predict_partial`."""
         return self._answer("predict_partial", X, output, **options)
 
-    def predict_preferences(self, X: Any) -> NDArray:
+    def predict_preferences(self, X: Any, output: str | None = None) -> Any:
         """Tell how each pair of labels is preferred, as `LabelRanker.predict_preferences`."""
-        return self.ranker.predict_preferences(self._transformed(X))
+        return self._answer("predict_preferences", X, output)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Mean Kendall tau of the predictions, as `LabelRanker.score`."""
