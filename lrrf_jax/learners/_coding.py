@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from lrrf_jax._typing import NDArray
+from lrrf_jax._validation import InputError
 
 UNSEEN = ("error", "missing")  # what levels are that a model does not know
 _PRIOR = 1.0  # rankings of the whole table that each level starts with
@@ -101,13 +102,21 @@ def unknown_as_missing(features: NDArray, categories: Categories) -> NDArray:
 
 def one_hot(features: NDArray, categories: Categories) -> NDArray:  # float32 (n_samples, n_columns)
     """Put a column of zeros and ones for each level where a category was; -1: all zeros."""
-    blocks = [
-        features[:, j : j + 1] == np.arange(len(categories[j].names))
-        if j in categories
-        else features[:, j : j + 1]
-        for j in range(features.shape[1])
-    ]
-    return np.concatenate(blocks, axis=1, dtype=np.float32)
+    shape = len(features), n_columns_of(features.shape[1], categories)
+    try:
+        columns = np.zeros(shape, np.float32)
+    except MemoryError as error:
+        raise InputError(
+            f"X must leave room for a column per level of its categories; {shape[0]} rows of "
+            f"{shape[1]} columns are too much. Put rare levels together, or use a tree learner."
+        ) from error
+    place = 0
+    for j in range(features.shape[1]):
+        width = len(categories[j].names) if j in categories else 1
+        block = columns[:, place : place + width]
+        block[...] = features[:, [j]] == np.arange(width) if j in categories else features[:, [j]]
+        place += width
+    return columns
 
 
 def n_columns_of(n_features: int, categories: Categories) -> int:

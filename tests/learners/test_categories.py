@@ -343,3 +343,10 @@ def test_text_that_is_another_one_in_each_row_is_told_to_look_like_an_id():
         made("lr-rf").fit(named, Y)
     made("lr-rf").fit(named.astype({"id": "category"}), Y)  # who says so means it
     made("lr-rf").fit(named.iloc[:10], Y[:10])
+
+
+def test_levels_for_which_there_is_no_room_are_told_with_the_way_out():
+    categories = {0: _coding.Levels(tuple(map(str, range(2**20))))}
+    rows = np.broadcast_to(np.float32(0), (2**30, 1))
+    with pytest.raises(InputError, match="1073741824 rows of 1048576 columns.* use a tree learner"):
+        _coding.one_hot(rows, categories)
