@@ -70,6 +70,9 @@ class Estimate:
         table, started = self._table, time.perf_counter()
         target = {"y": table.y} if table.scores is None else {"scores": table.scores}
         groups = len(table.X) if table.groups is None else len(set(table.groups.tolist()))
+        if table.folds is None and groups < 2:
+            self.why_not = "a single row, or group, cannot be cut into folds"
+            return
         folds = min(_FOLDS, groups) if table.folds is None else table.folds
         options = {"groups": table.groups, "sample_weight": table.sample_weight, "measures": []}
         try:

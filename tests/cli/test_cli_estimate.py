@@ -94,3 +94,11 @@ def test_large_tables_and_those_that_cannot_be_cut_are_not_checked(
     )
     assert code == 0
     assert "tau on new rows: not estimated (" in err
+
+
+def test_a_single_row_is_cut_into_no_folds(lrrf, tmp_path):
+    table = tmp_path / "one.csv"
+    table.write_text("a,L1,L2\n1,2,1\n")
+    code, _, err = lrrf("train", table, "--learner", "default", "--model", tmp_path / "m")
+    assert code == 0, err
+    assert "not estimated (a single row, or group, cannot be cut into folds)" in err
