@@ -22,6 +22,7 @@ _OURS: dict[str, Any] = {
     "numpy_rank_promotion": "allow",
     "random_seed_offset": 0,
     "threefry_partitionable": True,
+    "scan3": False,  # under which JAX 0.10 differentiates no loop
     # What looks for faults, in the caller's programs.
     "check_tracer_leaks": False,
     "debug_infs": False,
