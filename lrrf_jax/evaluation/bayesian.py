@@ -18,7 +18,7 @@ import scipy  # which imports its parts when they are used
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError
 from lrrf_jax.evaluation.one_data_set import paired_scores
-from lrrf_jax.evaluation.report_table import ReportTable
+from lrrf_jax.evaluation.report_table import ReportTable, lines_of_others
 from lrrf_jax.evaluation.score_table import as_score_table
 
 DEFAULT_ROPE = 0.01
@@ -140,15 +140,12 @@ class BayesianSignTest:
 
     def table(self) -> ReportTable:
         """Return a line per method but the control: what was counted, and how probable it is."""
-        columns = zip(
-            *(self.methods, self.wins, self.ties, self.losses),
-            *(self.better, self.equivalent, self.worse),
-            strict=True,
-        )
+        counts = self.wins, self.ties, self.losses
         rows = [
             (name, *map(int, numbers[:3]), *map(float, numbers[3:]))
-            for name, *numbers in columns
-            if name != self.control
+            for name, numbers in lines_of_others(
+                self, *counts, self.better, self.equivalent, self.worse
+            )
         ]
         title = (
             f"Bayesian sign test against {self.control} on {len(self.datasets)} data sets, "

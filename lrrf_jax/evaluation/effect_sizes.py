@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import scipy  # which imports its parts when they are used
 
-from lrrf_jax.evaluation.report_table import ReportTable
+from lrrf_jax.evaluation.report_table import ReportTable, lines_of_others
 from lrrf_jax.evaluation.score_table import as_score_table
 from lrrf_jax.evaluation.significance import DEFAULT_ALPHA, checked_level
 
@@ -52,16 +52,9 @@ class EffectSizes:
 
     def table(self) -> ReportTable:
         """Return a line per method but the control."""
-        columns = zip(
-            *(self.methods, self.mean_difference, self.median_difference, self.low, self.high),
-            *(self.cliffs_delta, self.cohens_d),
-            strict=True,
-        )
-        rows = [
-            (name, *map(float, numbers), size_of(numbers[4]))
-            for name, *numbers in columns
-            if name != self.control
-        ]
+        found = self.mean_difference, self.median_difference, self.low, self.high
+        lines = lines_of_others(self, *found, self.cliffs_delta, self.cohens_d)
+        rows = [(name, *map(float, numbers), size_of(numbers[4])) for name, numbers in lines]
         title = (
             f"Effect sizes against {self.control} over {len(self.datasets)} data sets; interval of "
             f"the median at {1 - self.alpha:.0%}"

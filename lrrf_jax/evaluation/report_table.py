@@ -5,7 +5,7 @@ import io
 import math
 import os
 import pathlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from lrrf_jax._validation import unwritable
@@ -147,6 +147,14 @@ class ReportTable(NamedTuple):
             return "\N{INFINITY}" if cell > 0 else "-\N{INFINITY}"
         text = f"{cell:.{self.decimals}f}"
         return text.replace("0.", ".", 1) if abs(float(text)) < 1 else text
+
+
+def lines_of_others(
+    test: Any, *columns: Iterable[Any]
+) -> list[tuple[str, tuple[Any, ...]]]:  # name, numbers
+    """Put what a test found into lines, one per method but its control."""
+    lines = zip(test.methods, zip(*columns, strict=True), strict=True)
+    return [(name, numbers) for name, numbers in lines if name != test.control]
 
 
 def _is_nothing(cell: Any) -> bool:

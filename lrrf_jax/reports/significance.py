@@ -21,6 +21,7 @@ from lrrf_jax.evaluation import (
     nemenyi,
 )
 from lrrf_jax.evaluation.effect_sizes import size_of
+from lrrf_jax.evaluation.report_table import lines_of_others
 from lrrf_jax.evaluation.significance import DEFAULT_ALPHA
 from lrrf_jax.plotting import plot_critical_difference
 from lrrf_jax.reports import figures
@@ -141,11 +142,12 @@ def _sign(test: BayesianSignTest, identity: str) -> Table:
     rows = [
         (
             name,
-            *(count(int(counts[j])) for counts in (test.wins, test.ties, test.losses)),
-            *(p_value(p[j]) for p in (test.better, test.equivalent, test.worse)),
+            *(count(int(counted)) for counted in numbers[:3]),
+            *(p_value(probability) for probability in numbers[3:]),
         )
-        for j, name in enumerate(test.methods)
-        if name != test.control
+        for name, numbers in lines_of_others(
+            test, test.wins, test.ties, test.losses, test.better, test.equivalent, test.worse
+        )
     ]
     caption = (
         f"Bayesian sign test: on how many data sets a learner is better than {test.control} by "
@@ -158,20 +160,10 @@ def _sign(test: BayesianSignTest, identity: str) -> Table:
 
 
 def _effects(sizes: EffectSizes, identity: str) -> Table:
+    found = sizes.mean_difference, sizes.median_difference, sizes.low, sizes.high
     rows = [
-        (
-            name,
-            *(
-                number(values[j])
-                for values in (
-                    *(sizes.mean_difference, sizes.median_difference, sizes.low, sizes.high),
-                    *(sizes.cliffs_delta, sizes.cohens_d),
-                )
-            ),
-            size_of(sizes.cliffs_delta[j]),
-        )
-        for j, name in enumerate(sizes.methods)
-        if name != sizes.control
+        (name, *map(number, numbers), size_of(numbers[4]))
+        for name, numbers in lines_of_others(sizes, *found, sizes.cliffs_delta, sizes.cohens_d)
     ]
     caption = (
         f"How far learners are from {sizes.control} over the data sets; positive is better. The "
