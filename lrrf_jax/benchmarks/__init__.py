@@ -1,9 +1,9 @@
 """How long fit and predict take next to other libraries, on the machine at hand.
 
-``cases`` says what is measured, ``equal_forest`` gives other libraries the very trees of a model,
-``engines`` are the runs, ``timing`` takes their time in turn, ``apart`` what needs a process of its
-own; ``session`` puts all in one JSON-able document, on which ``bars`` passes judgement and from
-which ``report`` and ``plot`` make what people read.
+``cases`` says what is measured, ``engines`` are the runs, on the very trees of a model, ``timing``
+takes their time in turn, ``apart`` what needs a process of its own; ``session`` puts all in one
+JSON-able document, on which ``bars`` passes judgement and from which ``report`` and ``plot`` make
+what people read.
 """
 
 from lrrf_jax.benchmarks import report

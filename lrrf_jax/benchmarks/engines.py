@@ -12,10 +12,15 @@ import numpy as np
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 from lrrf_jax._typing import NDArray
-from lrrf_jax.benchmarks import c_reference, equal_forest
+from lrrf_jax.benchmarks import c_reference
 from lrrf_jax.benchmarks.c_reference import NotAvailable
 from lrrf_jax.benchmarks.cases import Plan
 from lrrf_jax.benchmarks.timing import Engine
+from lrrf_jax.interchange.compact_tree import compact_trees
+from lrrf_jax.interchange.sums import ranks_of_sums
+from lrrf_jax.interchange.to_onnx import to_onnx
+from lrrf_jax.interchange.to_scikit_learn import to_scikit_learn
+from lrrf_jax.interchange.to_treelite import to_treelite
 from lrrf_jax.learners import LEARNERS, RandomForestLabelRanker
 
 OURS = "lrrf_jax"
@@ -109,7 +114,7 @@ def predict_engines(
     """
     peers, ranks, ranker = Peers(plan.left_out), {}, forest_of("auto")
     n_features, forest = features.shape[1], ranker.forest_
-    trees = functools.cache(lambda: equal_forest.compact_trees(forest))
+    trees = functools.cache(lambda: compact_trees(forest))
     of_peers = threads if plan.peers_on_all_threads else threads[:1]
 
     def add(name: str, run_on: Callable[[int], Callable[[], Any]]) -> None:
@@ -127,28 +132,28 @@ def predict_engines(
             peers.engines.append(Engine(name, 1, run, compiles=True))
 
     def scikit_learn() -> None:
-        models = {n: equal_forest.to_scikit_learn(trees(), n_features, n) for n in of_peers}
+        models = {n: to_scikit_learn(trees(), n_features, n) for n in of_peers}
         add(SCIKIT_LEARN, lambda n: lambda: models[n].predict(features))
         model = models[threads[0]]
-        ranks[SCIKIT_LEARN] = lambda rows: equal_forest.ranks_of_sums(
+        ranks[SCIKIT_LEARN] = lambda rows: ranks_of_sums(
             model.predict(rows).reshape(len(rows), -1) * forest.n_trees
         )
 
     def onnx() -> None:
         _import("onnx")
         runtime = _import("onnxruntime")
-        model = equal_forest.to_onnx(trees(), n_features)
+        model = to_onnx(trees(), n_features)
         sessions = {n: _onnx_session(runtime, model, n) for n in of_peers}
         add(ONNX, lambda n: lambda: sessions[n].run(None, {"features": features}))
-        ranks[ONNX] = lambda rows: equal_forest.ranks_of_sums(
+        ranks[ONNX] = lambda rows: ranks_of_sums(
             sessions[threads[0]].run(None, {"features": rows})[0]
         )
 
     def treelite() -> None:
         predict = _import("treelite.gtil").predict
-        model = equal_forest.to_treelite(trees(), n_features)
+        model = to_treelite(trees(), n_features)
         add(TREELITE, lambda n: lambda: predict(model, features, nthread=n))
-        ranks[TREELITE] = lambda rows: equal_forest.ranks_of_sums(
+        ranks[TREELITE] = lambda rows: ranks_of_sums(
             predict(model, rows, nthread=1).reshape(len(rows), -1)
         )
 

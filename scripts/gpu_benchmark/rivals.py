@@ -10,7 +10,9 @@ import numpy as np
 
 from gpu_benchmark import clocks
 from lrrf_jax._backend import backend_of
-from lrrf_jax.benchmarks import equal_forest
+from lrrf_jax.interchange.compact_tree import compact_trees
+from lrrf_jax.interchange.sums import ranks_of_sums
+from lrrf_jax.interchange.to_treelite import to_treelite
 
 NVFOREST, FIL = "nvForest", "cuML FIL"
 
@@ -38,7 +40,7 @@ def measure_rivals(ranker: Any, features: np.ndarray) -> dict[str, Any]:
         except NotHere as error:
             measured[name] = {"left_out": str(error)}
             continue
-        unequal = equal_forest.ranks_of_sums(sums) != ranker.predict(features)
+        unequal = ranks_of_sums(sums) != ranker.predict(features)
         measured[name] = {
             "rows": len(features),
             "seconds": seconds,
@@ -65,8 +67,8 @@ def _fil(ranker: Any, features: np.ndarray) -> tuple[Callable[[Any], Any], Any, 
 
 def _treelite_model(ranker: Any, features: np.ndarray) -> Any:
     _import("treelite")
-    trees = equal_forest.compact_trees(ranker.forest_)
-    return equal_forest.to_treelite(trees, features.shape[1])
+    trees = compact_trees(ranker.forest_)
+    return to_treelite(trees, features.shape[1])
 
 
 def _on_device(features: np.ndarray) -> tuple[Any, Callable[[], None]]:

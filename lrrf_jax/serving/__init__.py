@@ -1,0 +1,1 @@
+"""A model behind an address: what answers requests for rankings."""
