@@ -90,4 +90,4 @@ def test_the_commands_on_the_page_work(tmp_path, monkeypatch):
                 assert line.removesuffix("...") in err.getvalue(), (typed, err.getvalue())
         ran += 1
     assert ran == 9
-    assert sorted(os.listdir()) == ["ranks.csv", "trips.csv", "trips.lrrf"]
+    assert sorted(os.listdir()) == ["ranks.csv", "trips.csv", "trips.lrrf", "trips.treelite"]
