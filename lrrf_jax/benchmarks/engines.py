@@ -151,7 +151,7 @@ def predict_engines(
 
     def treelite() -> None:
         predict = _import("treelite.gtil").predict
-        model = to_treelite(trees(), n_features)
+        model = to_treelite(ranker)
         add(TREELITE, lambda n: lambda: predict(model, features, nthread=n))
         ranks[TREELITE] = lambda rows: ranks_of_sums(
             predict(model, rows, nthread=1).reshape(len(rows), -1)
