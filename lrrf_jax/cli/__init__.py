@@ -43,7 +43,7 @@ from lrrf_jax.cli._command import Command
 
 INTERRUPTED = 130
 
-app = typer.Typer(
+app: typer.Typer = typer.Typer(
     name="lrrf",
     add_completion=False,
     no_args_is_help=True,
