@@ -57,7 +57,8 @@ class Shell:
 
     def type(self, typed):
         if typed == "echo $?":
-            return f"{self.code}\n"
+            code, self.code = self.code, 0
+            return f"{code}\n"
         words = shlex.split(typed)
         if words[0] == "lrrf":
             with (
