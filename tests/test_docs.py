@@ -109,6 +109,7 @@ WITH_BLOCKS = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore:.* rows rank too few labels:UserWarning")  # deleted at random
 @pytest.mark.skipif(os.name != "posix", reason="needs a shell")
 @pytest.mark.parametrize("page", WITH_BLOCKS, ids=lambda page: page.stem)
 def test_the_blocks_of_a_page_do_what_it_shows(page, tmp_path, monkeypatch):
