@@ -36,7 +36,7 @@ def input_names(
     return names
 
 
-def require_exportable(categories: Categories, names: Sequence[str], unseen: str) -> None:
+def require_expressible(categories: Categories, names: Sequence[str], unseen: str) -> None:
     """Raise InputError for what ONNX could not do as the library does."""
     if not categories:
         return
