@@ -104,8 +104,8 @@ def to_onnx(ranker: Any) -> Any:
     steps, ranker = _parts(ranker)
     feature_names, n_features = _features(ranker if steps is None else steps)
     categories = ranker._categories
+    require_expressible(categories, feature_names, ranker.unseen)
     inputs = input_names(feature_names, n_features, categories, _OUTPUTS)
-    require_expressible(categories, inputs, ranker.unseen)
     graph = Graph()
     rows = coded_rows(graph, inputs, categories)
     if steps is not None:
