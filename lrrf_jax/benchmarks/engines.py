@@ -17,8 +17,8 @@ from lrrf_jax.benchmarks.c_reference import NotAvailable
 from lrrf_jax.benchmarks.cases import Plan
 from lrrf_jax.benchmarks.timing import Engine
 from lrrf_jax.interchange.compact_tree import compact_trees
-from lrrf_jax.interchange.sums import ranks_of_sums
 from lrrf_jax.interchange.onnx_trees import trees_to_onnx
+from lrrf_jax.interchange.sums import ranks_of_sums
 from lrrf_jax.interchange.to_scikit_learn import to_scikit_learn
 from lrrf_jax.interchange.to_treelite import to_treelite
 from lrrf_jax.learners import LEARNERS, RandomForestLabelRanker

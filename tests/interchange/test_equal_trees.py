@@ -9,8 +9,8 @@ import pytest
 from lrrf_jax.benchmarks import c_reference
 from lrrf_jax.inference.ready import make_ready
 from lrrf_jax.interchange.compact_tree import compact_trees
-from lrrf_jax.interchange.sums import ranks_of_sums
 from lrrf_jax.interchange.onnx_trees import trees_to_onnx
+from lrrf_jax.interchange.sums import ranks_of_sums
 from lrrf_jax.interchange.to_scikit_learn import to_scikit_learn
 from lrrf_jax.interchange.to_treelite import model_of
 from lrrf_jax.learners.forest.predict import forest_ranks
