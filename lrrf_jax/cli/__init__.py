@@ -28,7 +28,17 @@ from typing import Annotated, Any
 
 import typer
 
-from lrrf_jax.cli import _streams, benchmark, datasets, doctor, evaluate, inspect, predict, train
+from lrrf_jax.cli import (
+    _streams,
+    benchmark,
+    datasets,
+    doctor,
+    evaluate,
+    inspect,
+    predict,
+    serve,
+    train,
+)
 from lrrf_jax.cli._command import Command
 
 INTERRUPTED = 130
@@ -45,6 +55,7 @@ for _command in (
     predict.predict,
     evaluate.evaluate,
     inspect.inspect,
+    serve.serve,
     benchmark.benchmark,
     doctor.doctor,
 ):
