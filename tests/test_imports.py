@@ -91,6 +91,7 @@ WRONG = {  # what is typed -> the exit code, and what is said
     "predict MODEL toy.csv --output r.csv --keep id": (3, "are not there"),
     "predict MODEL toy.csv --output r --shard 9/3": (2, "shard must be i/n"),
     "inspect none.lrrf": (4, "none.lrrf: there is no such file"),
+    "serve none.lrrf": (4, "none.lrrf: there is no such file"),
     "evaluate none.csv": (3, "none.csv: there is no such file"),
     "evaluate none.csv neither.csv": (3, "2 of 2 failed"),
     "evaluate toy.csv --labels Z*": (3, "labels asks for 'Z*'"),

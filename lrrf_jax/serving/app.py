@@ -10,7 +10,6 @@ from collections.abc import AsyncIterator
 from typing import Any, NamedTuple
 
 from fastapi import FastAPI, HTTPException, Request, Response
-from fastapi.responses import JSONResponse
 
 import lrrf_jax
 from lrrf_jax._validation import require_integer, require_number
@@ -57,10 +56,6 @@ def application(model: Any, settings: Settings) -> FastAPI:
     for name in ("max_rows", "max_body", "max_batch", "max_waiting"):
         require_integer(getattr(settings, name), name, 1)
     require_number(settings.batch_wait, "batch_wait")
-    told_size = (
-        f"the body must have {settings.max_body} bytes at most. Send several requests, or rank "
-        "files with lrrf predict."
-    )
     running: list[_Running] = []
 
     def ready() -> _Running:
@@ -91,12 +86,7 @@ def application(model: Any, settings: Settings) -> FastAPI:
         summary="Rankings of labels for rows of features.",
         version=lrrf_jax.__version__,
         lifespan=lifespan,
-        max_body_size=settings.max_body,
     )
-
-    @app.exception_handler(413)
-    async def too_large(*_: Any) -> JSONResponse:
-        return JSONResponse({"detail": told_size}, 413)
 
     @app.post(
         "/rank",
@@ -115,7 +105,7 @@ def application(model: Any, settings: Settings) -> FastAPI:
             raise HTTPException(415, "the body must be JSON: send Content-Type: application/json.")
         batcher = ready().batcher
         try:
-            reply = await batcher.ask(await request.body())
+            reply = await batcher.ask(await _body(request, settings.max_body))
         except asyncio.QueueFull:
             raise HTTPException(503, _FULL, {"Retry-After": "1"}) from None
         return Response(reply.body, reply.status, media_type="application/json")
@@ -137,6 +127,20 @@ def application(model: Any, settings: Settings) -> FastAPI:
         return Status(status="ready")
 
     return app
+
+
+async def _body(request: Request, most: int) -> bytes:
+    """Read what is sent, up to a number of bytes."""
+    body = bytearray()
+    async for piece in request.stream():
+        body += piece
+        if len(body) > most:
+            raise HTTPException(
+                413,
+                f"the body must have {most} bytes at most. Send several requests, or rank files "
+                "with lrrf predict.",
+            )
+    return bytes(body)
 
 
 def from_environment() -> FastAPI:
