@@ -10,9 +10,9 @@ from lrrf_jax.benchmarks import c_reference
 from lrrf_jax.inference.ready import make_ready
 from lrrf_jax.interchange.compact_tree import compact_trees
 from lrrf_jax.interchange.sums import ranks_of_sums
-from lrrf_jax.interchange.to_onnx import to_onnx
+from lrrf_jax.interchange.onnx_trees import trees_to_onnx
 from lrrf_jax.interchange.to_scikit_learn import to_scikit_learn
-from lrrf_jax.interchange.to_treelite import to_treelite
+from lrrf_jax.interchange.to_treelite import model_of
 from lrrf_jax.learners.forest.predict import forest_ranks
 from tests.tree_oracles import plain_sums
 from tests.trees.cases import awkward_rows, random_forest
@@ -69,7 +69,7 @@ def test_onnx_runtime_sums_what_a_loop_sums(case):
     pytest.importorskip("onnx")
     runtime = pytest.importorskip("onnxruntime")
     forest, rows, sums = case
-    model = to_onnx(compact_trees(forest), rows.shape[1])
+    model = trees_to_onnx(compact_trees(forest), rows.shape[1])
     session = runtime.InferenceSession(model, providers=["CPUExecutionProvider"])
     np.testing.assert_array_equal(session.run(None, {"features": rows})[0], sums)
 
@@ -77,7 +77,7 @@ def test_onnx_runtime_sums_what_a_loop_sums(case):
 def test_treelite_sums_what_a_loop_sums(case):
     gtil = pytest.importorskip("treelite.gtil")
     forest, rows, sums = case
-    model = to_treelite(compact_trees(forest), rows.shape[1])
+    model = model_of(compact_trees(forest), rows.shape[1], {})
     np.testing.assert_array_equal(gtil.predict(model, rows, nthread=1).reshape(sums.shape), sums)
 
 
@@ -96,10 +96,12 @@ def test_other_engines_rank_as_the_library_does_on_two_hundred_forests(depth):
             forest_ranks(make_ready(forest), rows, n_labels=4, aggregation="two-step")
         )
         trees = compact_trees(forest)
-        session = runtime.InferenceSession(to_onnx(trees, 5), providers=["CPUExecutionProvider"])
+        session = runtime.InferenceSession(
+            trees_to_onnx(trees, 5), providers=["CPUExecutionProvider"]
+        )
         sums = session.run(None, {"features": rows})[0]
         np.testing.assert_array_equal(ranks_of_sums(sums), ours)
-        sums = gtil.predict(to_treelite(trees, 5), rows, nthread=1)
+        sums = gtil.predict(model_of(trees, 5, {}), rows, nthread=1)
         np.testing.assert_array_equal(ranks_of_sums(sums.reshape(-1, 4)), ours)
         compared += ours.size
     assert compared == 40 * 256 * 4
