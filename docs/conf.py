@@ -29,7 +29,7 @@ extensions = [
     "sphinx_design",
     "repository_pages",
     "repository_links",
-    "names_in_docstrings",
+    "names",
     "command_help",
 ]
 repository_url = ""

@@ -152,6 +152,13 @@ def test_paths_of_pages_in_other_files_of_the_repository_are_links(built, pages)
     assert built[0] / "measures.html" in measures  # of a docstring
 
 
+def test_public_names_in_pages_and_docstrings_are_links_to_their_descriptions(built, pages):
+    links = pages[built[0] / "statistics.html"].article_links
+    assert "reference/evaluation.html#lrrf_jax.evaluation.friedman" in links
+    links = pages[built[0] / "reference" / "evaluation.html"].article_links
+    assert "#lrrf_jax.evaluation.cross_validate" in links  # as `cross_validate` in CrossValidation
+
+
 @pytest.mark.parametrize(
     ("word", "page"),
     [
