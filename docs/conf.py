@@ -45,6 +45,7 @@ myst_heading_anchors = 4
 myst_enable_extensions = ["colon_fence", "deflist"]
 nb_execution_mode = "off"  # notebooks are committed with what they printed and drew
 nb_merge_streams = True
+nb_render_markdown_format = "myst"  # tables that notebooks print
 
 # One page per package: `reference/`. Types are said by docstrings, with shapes.
 autodoc_default_options = {"members": True}
