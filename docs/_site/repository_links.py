@@ -1,7 +1,8 @@
 """Links of pages to files of the repository, as they work where the repository is browsed.
 
 A link to a file that a page shows leads to the page; one to another file to ``repository_url``, or
-is text where there is none. A path in backticks of a file that a page shows is a link, too.
+is text where there is none. A path in backticks of a file that a page shows is a link, too. A page
+that is named by its file is named without the suffix, which it does not have here.
 """
 
 import pathlib
@@ -26,6 +27,13 @@ def path_in_repository(target: str, *folders: str) -> str | None:
     return None
 
 
+def _without_suffix(link: nodes.Element) -> None:
+    """Show what is written as [frames.md](../frames.md) as a link that reads "frames"."""
+    for text in list(link.findall(nodes.Text)):
+        if text.endswith(".md") and len(link.astext().split()) == 1:
+            text.parent.replace(text, nodes.Text(pathlib.PurePosixPath(text).stem))
+
+
 class RepositoryLinks(SphinxTransform):
     """Resolve the links of one page that leave ``docs/``."""
 
@@ -37,8 +45,10 @@ class RepositoryLinks(SphinxTransform):
         links = addnodes.pending_xref, addnodes.download_reference
         for kind in links:
             for link in list(self.document.findall(kind)):
-                if link.get("reftype") == "myst" and link.get("refdomain") != "doc":
-                    self._resolve(link)
+                if link.get("reftype") == "myst":
+                    _without_suffix(link)
+                    if link.get("refdomain") != "doc":
+                        self._resolve(link)
         for literal in list(self.document.findall(nodes.literal)):
             inside = isinstance(literal.parent, nodes.reference | addnodes.pending_xref)
             if literal.astext().endswith(".md") and not inside:
@@ -63,7 +73,9 @@ class RepositoryLinks(SphinxTransform):
         path = path_in_repository(literal.astext(), "", self.folder)
         page = path and page_of(path)
         if page and page != self.env.docname:
-            literal.replace_self(self._to_page(page, None, [literal.deepcopy()]))
+            literal.replace_self(
+                self._to_page(page, None, [nodes.inline("", "", literal.deepcopy())])
+            )
 
     def _to_page(self, page: str, anchor: str | None, children: list[Any]) -> nodes.Element:
         return addnodes.pending_xref(
