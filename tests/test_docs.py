@@ -82,8 +82,8 @@ class Shell:
         lines = [line for line in lines if line.startswith("lrrf ")]
         assert lines
         for line, task in itertools.product(lines, range(1, count + 1)):
-            known = {"SLURM_ARRAY_TASK_ID": str(task), "SLURM_ARRAY_TASK_COUNT": str(count)}
-            printed = self.type(re.sub(r"\$(\w+)", lambda name: known[name[1]], line))
+            typed = line.replace("$SLURM_ARRAY_TASK_ID", str(task))
+            printed = self.type(typed.replace("$SLURM_ARRAY_TASK_COUNT", str(count)))
             if self.code:
                 return printed
         return ""
