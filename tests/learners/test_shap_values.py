@@ -3,6 +3,7 @@
 import dataclasses
 import itertools
 import math
+import sys
 
 import jax
 import numpy as np
@@ -296,6 +297,13 @@ def test_columns_have_the_names_of_users_and_categories_their_codes():
     )
 
 
+def test_without_the_package_shap_it_is_named(monkeypatch):
+    found = fitted("lrt").shap_values(ROWS)
+    monkeypatch.setitem(sys.modules, "shap", None)
+    with pytest.raises(InputError, match=r"pip install 'lrrf_jax\[explain\]'"):
+        found.to_shap()
+
+
 def test_rows_are_explained_alike_in_any_company_without_another_program():
     ranker = fitted("lr-rf")
     many = np.tile(X, (5, 1))  # three programs' worth of rows
@@ -329,3 +337,27 @@ def test_preferences_of_three_trees_are_thirds():
     config = dataclasses.replace(fitted("lr-rf").config_, n_trees=3)
     value = attribution.explained_values(np.array([[1, 3, 2]], np.int32), config, "pairs")
     assert value.tolist() == [[1 / 3, 1 / 3, -1 / 3]]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("aggregation", ["two-step", "one-step", "copeland", "kemeny"])
+def test_sums_of_deep_forests_are_what_is_predicted(aggregation):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(6000, 12)).astype(np.float32)
+    x[rng.random(x.shape) < 0.05] = np.nan
+    utility = np.nan_to_num(x) @ rng.normal(size=(12, 20)) + rng.normal(size=(6000, 20))
+    ranker = make("lr-rf", n_estimators=10, max_depth=16, aggregation=aggregation, max_bins="auto")
+    ranker.fit(x, scores=utility)
+    assert ranker.forest_.depth == 16
+    rows = np.concatenate([x[:100], x[:100] + rng.normal(size=(100, 12))]).astype(np.float32)
+    for of in ("scores", "pairs"):
+        found = ranker.shap_values(rows, of)
+        total = found.base_values + found.values.sum(1, dtype=np.float64)
+        leaf = ranker._leaf_slots(rows)
+        value = attribution.explained_values(
+            ranker.forest_.leaf_value[leaf.ravel()], ranker.config_, of
+        )
+        expected = value.reshape(*leaf.shape, -1).sum(1)
+        np.testing.assert_allclose(total, expected, atol=1e-5)
+        if of == "scores" and aggregation in ("two-step", "one-step"):
+            np.testing.assert_allclose(total, ranker.predict_scores(rows), atol=1e-5)
