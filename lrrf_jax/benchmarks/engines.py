@@ -17,8 +17,8 @@ from lrrf_jax.benchmarks.c_reference import NotAvailable
 from lrrf_jax.benchmarks.cases import Plan
 from lrrf_jax.benchmarks.timing import Engine
 from lrrf_jax.interchange.compact_tree import compact_trees
+from lrrf_jax.interchange.onnx_trees import trees_to_onnx
 from lrrf_jax.interchange.sums import ranks_of_sums
-from lrrf_jax.interchange.to_onnx import to_onnx
 from lrrf_jax.interchange.to_scikit_learn import to_scikit_learn
 from lrrf_jax.interchange.to_treelite import to_treelite
 from lrrf_jax.learners import LEARNERS, RandomForestLabelRanker
@@ -142,7 +142,7 @@ def predict_engines(
     def onnx() -> None:
         _import("onnx")
         runtime = _import("onnxruntime")
-        model = to_onnx(trees(), n_features)
+        model = trees_to_onnx(trees(), n_features)
         sessions = {n: _onnx_session(runtime, model, n) for n in of_peers}
         add(ONNX, lambda n: lambda: sessions[n].run(None, {"features": features}))
         ranks[ONNX] = lambda rows: ranks_of_sums(

@@ -37,13 +37,14 @@ from lrrf_jax.cli import (
     export,
     inspect,
     predict,
+    serve,
     train,
 )
 from lrrf_jax.cli._command import Command
 
 INTERRUPTED = 130
 
-app = typer.Typer(
+app: typer.Typer = typer.Typer(
     name="lrrf",
     add_completion=False,
     no_args_is_help=True,
@@ -56,6 +57,7 @@ for _command in (
     evaluate.evaluate,
     inspect.inspect,
     export.export,
+    serve.serve,
     benchmark.benchmark,
     doctor.doctor,
 ):

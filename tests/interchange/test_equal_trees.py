@@ -8,7 +8,7 @@ import pytest
 
 from lrrf_jax.benchmarks import c_reference
 from lrrf_jax.interchange.compact_tree import compact_trees
-from lrrf_jax.interchange.to_onnx import to_onnx
+from lrrf_jax.interchange.onnx_trees import trees_to_onnx
 from lrrf_jax.interchange.to_scikit_learn import to_scikit_learn
 from tests.tree_oracles import plain_sums
 from tests.trees.cases import awkward_rows, random_forest
@@ -59,7 +59,7 @@ def test_onnx_runtime_sums_what_a_loop_sums(case):
     pytest.importorskip("onnx")
     runtime = pytest.importorskip("onnxruntime")
     forest, rows, sums = case
-    model = to_onnx(compact_trees(forest), rows.shape[1])
+    model = trees_to_onnx(compact_trees(forest), rows.shape[1])
     session = runtime.InferenceSession(model, providers=["CPUExecutionProvider"])
     np.testing.assert_array_equal(session.run(None, {"features": rows})[0], sums)
 

@@ -66,7 +66,7 @@ class StoredModel:
         """Take back what :meth:`_extra_header` gave."""
 
     # ------------------------------------------------------------------------------- files
-    def save(self, path: str | os.PathLike) -> None:
+    def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to one file, which :func:`lrrf_jax.load` reads.
 
         The file holds arrays (safetensors) and a JSON header with a format version and a
@@ -131,7 +131,7 @@ class StoredModel:
         require_fitted(self)
         return export_model(self, path, format, overwrite)
 
-    def _stored(self, path: str | os.PathLike) -> tuple[dict[str, Any], dict[str, NDArray]]:
+    def _stored(self, path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, NDArray]]:
         """Return what goes into a model file, when it is known to be read again."""
         require_fitted(self)
         params = schema.without_later(type(self), plain(self.get_params(deep=False)))
