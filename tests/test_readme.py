@@ -1,6 +1,7 @@
-"""What the README shows is what happens."""
+"""What the README and the page of frames show is what happens."""
 
 import pathlib
+import re
 
 import numpy as np
 
@@ -9,6 +10,7 @@ from lrrf_jax.datasets import load
 from tests.test_docs import programs_of
 
 README = pathlib.Path(__file__).parents[1] / "README.md"
+FRAMES = README.parent / "docs/frames.md"
 
 
 def test_the_first_example_runs_and_prints_the_names_of_the_labels(tmp_path, monkeypatch, capsys):
@@ -26,11 +28,11 @@ def test_the_first_example_runs_and_prints_the_names_of_the_labels(tmp_path, mon
     assert (tmp_path / "iris.lrrf").exists()
 
 
-def test_the_second_example_takes_a_category_and_partial_rankings_and_gives_a_labelled_frame():
-    code = programs_of(README)[1]
-    assert len(code.strip().splitlines()) <= 7
-    names = {"RandomForestLabelRanker": RandomForestLabelRanker}
-    exec(compile(code, str(README), "exec"), names)
+def test_a_newcomers_lines_take_a_category_and_partial_rankings_and_give_a_labelled_frame():
+    code = programs_of(FRAMES)[0]
+    assert len(code[: code.index("print")].strip().splitlines()) <= 8
+    names = {}
+    exec(compile(code, str(FRAMES), "exec"), names)
     X, y, ranker = names["X"], names["y"], names["ranker"]
     assert y.isna().any(axis=None)
     assert X.isna().any(axis=None)
@@ -38,3 +40,12 @@ def test_the_second_example_takes_a_category_and_partial_rankings_and_gives_a_la
     assert answer.columns.tolist() == ["Pd", "Ni", "Cu"]
     assert answer.index.tolist() == X.index[::-1].tolist()
     assert set(ranker.feature_categories_["solvent"]) == {"DMF", "water"}
+
+
+def test_the_readme_is_short_and_its_links_lead_somewhere():
+    text = README.read_text("utf-8")
+    assert len(text.splitlines()) <= 120
+    links = re.findall(r"\]\(([^)#]+)[^)]*\)", text)
+    assert len(links) > 20
+    missing = [link for link in links if "://" not in link and not (README.parent / link).exists()]
+    assert not missing

@@ -1,4 +1,4 @@
-"""What people read of a document of measurements: lines, and the Markdown tables of the README."""
+"""What people read of a document of measurements: lines, and Markdown tables."""
 
 from typing import Any
 

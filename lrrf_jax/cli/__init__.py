@@ -34,6 +34,7 @@ from lrrf_jax.cli import (
     datasets,
     doctor,
     evaluate,
+    export,
     inspect,
     predict,
     serve,
@@ -43,7 +44,7 @@ from lrrf_jax.cli._command import Command
 
 INTERRUPTED = 130
 
-app = typer.Typer(
+app: typer.Typer = typer.Typer(
     name="lrrf",
     add_completion=False,
     no_args_is_help=True,
@@ -55,6 +56,7 @@ for _command in (
     predict.predict,
     evaluate.evaluate,
     inspect.inspect,
+    export.export,
     serve.serve,
     benchmark.benchmark,
     doctor.doctor,

@@ -173,7 +173,9 @@ class ForestLabelRanker(TreeLabelRanker):
             if self.oob_score:
                 seen = OutOfBag(key, table, config)
                 seen.add(params.forest)
-                self.oob_ranking_, self.oob_score_ = seen.rankings()
+                rankings, score = seen.rankings()
+                self.oob_ranking_: NDArray = rankings
+                self.oob_score_: float = score
         self._last_fit = LastFit.of(table, config, self.missing, self._seed, grown)
         return params, config
 
