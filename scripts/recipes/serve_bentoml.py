@@ -1,7 +1,8 @@
 """Recipe: rank rows behind BentoML.
 
     pip install bentoml pandas
-    cd scripts/recipes; LRRF_MODEL=/models/iris.lrrf bentoml serve serve_bentoml:LabelRanking --port 3000
+    cd scripts/recipes
+    LRRF_MODEL=/models/iris.lrrf bentoml serve serve_bentoml:LabelRanking --port 3000
     curl http://127.0.0.1:3000/order -H 'Content-Type: application/json' \
         -d '{"rows": [{"sepal length (cm)": 5.1, ...}]}'
 
