@@ -1,6 +1,6 @@
 """The Dockerfile, as far as it goes without Docker: what it says, and its commands by themselves.
 
-``-m slow`` runs each RUN in a folder of its own, with the paths of the image below it, then what the
+``-m slow`` runs each RUN in a folder of its own, with the paths of the image below it, and what the
 image starts, with a model; as the user of the image, where this process may become it.
 """
 
