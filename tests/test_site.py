@@ -13,6 +13,7 @@ import filelock
 import pytest
 
 import lrrf_jax
+from lrrf_jax import LEARNERS
 from tests.site_pages import read_site
 
 ROOT = pathlib.Path(__file__).parents[1]
@@ -114,6 +115,14 @@ def test_the_reference_has_every_public_name(built, pages):
 def test_methods_that_a_forest_inherits_are_described_with_the_forest(method, built, pages):
     page = pages[built[0] / "reference" / "lrrf_jax.html"]
     assert f"lrrf_jax.RandomForestLabelRanker.{method}" in page.ids
+
+
+def test_the_reference_has_every_learner_under_its_short_name(built, pages):
+    page = pages[built[0] / "reference" / "learners.html"]
+    for name, learner in LEARNERS.items():
+        place = page.words.index(name)
+        assert learner.__name__ in page.words[place : place + 3]
+        assert any(link.endswith(f".{learner.__name__}") for link in page.article_links)
 
 
 def test_the_reference_has_the_help_of_every_command(built, pages):
