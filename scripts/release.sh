@@ -93,7 +93,7 @@ done
 
 echo "== the sdist" >&2
 "${pythons[0]}" -m venv "$work/sdist"
-"$work/sdist/bin/pip" install --quiet "$sdist" pytest hypothesis pandas pyyaml
+"$work/sdist/bin/pip" install --quiet "$sdist" pytest hypothesis pandas polars pyyaml
 try_installed "$work/sdist"
 mkdir "$work/unpacked"
 tar --extract --file "$sdist" --directory "$work/unpacked" --strip-components 1

@@ -6,6 +6,7 @@ The blocks of a page are one story: they run one after another, in one folder an
 import contextlib
 import doctest
 import io
+import itertools
 import os
 import pathlib
 import re
@@ -22,7 +23,7 @@ PAGES = [README, *(page for page in sorted(DOCS.rglob("*.md")) if "_build" not i
 
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 # Commands that install, need a cluster or another language, or take long and are tested elsewhere.
-NOT_RUN = re.compile(r"(python|pip|nvidia-smi|sbatch|spark-submit|ray|lrrf doctor|lrrf serve)\b")
+NOT_RUN = re.compile(r"(python|pip|nvidia-smi|spark-submit|ray|lrrf doctor|lrrf serve)\b")
 
 
 def blocks_of(page):
@@ -54,11 +55,14 @@ class Shell:
 
     def __init__(self):
         self.code = 0
+        self.script = ""  # the last one that the page shows
 
     def type(self, typed):
         if typed == "echo $?":
             code, self.code = self.code, 0
             return f"{code}\n"
+        if typed.startswith("sbatch "):
+            return self.run_array()
         words = shlex.split(typed)
         if words[0] == "lrrf":
             with (
@@ -71,6 +75,19 @@ class Shell:
         self.code = done.returncode
         return done.stdout + done.stderr
 
+    def run_array(self):
+        """Run what a script for Slurm does, once for each task of its array."""
+        count = int(re.search(r"--array=1-(\d+)$", self.script, re.M)[1])
+        lines = self.script.replace("\\\n", "").splitlines()
+        lines = [line for line in lines if line.startswith("lrrf ")]
+        assert lines
+        for line, task in itertools.product(lines, range(1, count + 1)):
+            typed = line.replace("$SLURM_ARRAY_TASK_ID", str(task))
+            printed = self.type(typed.replace("$SLURM_ARRAY_TASK_COUNT", str(count)))
+            if self.code:
+                return printed
+        return ""
+
 
 def difference(typed, shown, printed):
     """Tell how what is printed differs from what is shown, if it does."""
@@ -81,8 +98,7 @@ def difference(typed, shown, printed):
     return f"{typed}\n{checker.output_difference(example, printed, FLAGS)}"
 
 
-def run_console(text):
-    shell = Shell()
+def run_console(text, shell):
     commands = list(commands_of(text))
     for (typed, shown), following in zip(commands, [*commands[1:], ("", "")], strict=True):
         if NOT_RUN.match(typed):
@@ -90,6 +106,14 @@ def run_console(text):
         printed = shell.type(typed)
         assert shell.code == 0 or following[0] == "echo $?", (typed, printed)
         assert (told := difference(typed, shown, printed)) is None, told
+
+
+def run_program(text, page, names):
+    program = compile(text, str(page), "exec")
+    if name := re.match(r"# (\w+\.py)\n", text):  # a file that the page starts later
+        pathlib.Path(name[1]).write_text(text, "utf-8")
+    else:
+        exec(program, names)
 
 
 def run_session(text, page, names):
@@ -114,14 +138,16 @@ WITH_BLOCKS = [
 @pytest.mark.parametrize("page", WITH_BLOCKS, ids=lambda page: page.stem)
 def test_the_blocks_of_a_page_do_what_it_shows(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    names = {"__name__": page.stem}
+    names, shell = {"__name__": page.stem}, Shell()
     for language, text in blocks_of(page):
         if language == "python" and is_session(text):
             run_session(text, page, names)
         elif language == "python":
-            exec(compile(text, str(page), "exec"), names)
+            run_program(text, page, names)
         elif language == "console" and page.stem != "command-line":  # has a test of its own
-            run_console(text)
+            run_console(text, shell)
+        elif language == "bash":
+            shell.script = text
 
 
 def test_some_page_has_sessions_some_programs_and_some_commands():

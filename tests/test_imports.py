@@ -94,6 +94,7 @@ WRONG = {  # what is typed -> the exit code, and what is said
     "export none.lrrf --output m.onnx": (4, "none.lrrf: there is no such file"),
     "export MODEL --output m.pmml": (2, "the suffix must tell the format"),
     "export MODEL --output none/m.onnx": (3, "there is no directory 'none'"),
+    "serve none.lrrf": (4, "none.lrrf: there is no such file"),
     "evaluate none.csv": (3, "none.csv: there is no such file"),
     "evaluate none.csv neither.csv": (3, "2 of 2 failed"),
     "evaluate toy.csv --labels Z*": (3, "labels asks for 'Z*'"),

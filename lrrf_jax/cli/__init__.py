@@ -37,6 +37,7 @@ from lrrf_jax.cli import (
     export,
     inspect,
     predict,
+    serve,
     train,
 )
 from lrrf_jax.cli._command import Command
@@ -56,6 +57,7 @@ for _command in (
     evaluate.evaluate,
     inspect.inspect,
     export.export,
+    serve.serve,
     benchmark.benchmark,
     doctor.doctor,
 ):

@@ -1,11 +1,13 @@
 """What files of other libraries say of a model, besides what it computes."""
 
 import importlib
+import json
 from typing import Any
 
 from lrrf_jax import __version__
 from lrrf_jax._validation import InputError
 from lrrf_jax.learners._estimator import require_fitted
+from lrrf_jax.learners.forest.aggregation import AGGREGATIONS
 
 
 def facts_of_model(ranker: Any) -> dict[str, Any]:
@@ -28,6 +30,19 @@ def facts_of_model(ranker: Any) -> dict[str, Any]:
         known = ranker.feature_categories_
         facts["categories"] = {str(name): list(map(str, names)) for name, names in known.items()}
     return facts
+
+
+def facts_in(model: Any) -> dict[str, Any] | None:
+    """Read from a treelite model what `to_treelite` wrote into it; None where there is nothing."""
+    if not hasattr(model, "get_header_accessor"):
+        return None
+    try:
+        facts = json.loads(model.get_header_accessor().get_field("attributes"))["lrrf_jax"]
+        labels, known = facts["labels"], facts["aggregation"] in AGGREGATIONS
+    except (ValueError, LookupError, TypeError):
+        return None
+    texts = isinstance(labels, list) and all(isinstance(label, str) for label in labels)
+    return facts if known and texts and len(labels) >= 2 else None
 
 
 def require_numbers(ranker: Any, format: str) -> None:

@@ -52,8 +52,8 @@ class Graph:
         if gives is None:
             gives = self.name(operator)
         names = [gives] if isinstance(gives, str) else list(gives)
-        inputs = tuple(i if isinstance(i, str) else self.constant(i) for i in inputs)
-        self.nodes.append(helper.make_node(operator, inputs, names, domain=domain, **attributes))
+        read = [i if isinstance(i, str) else self.constant(i) for i in inputs]
+        self.nodes.append(helper.make_node(operator, read, names, domain=domain, **attributes))
         return names[0]
 
     def name(self, of: str) -> str:
@@ -79,3 +79,8 @@ class Graph:
 
         to = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
         return self("Cast", value, gives=gives, to=to)
+
+    def pick(self, values: Value, at: Value) -> str:
+        """Take from each row the values at int64 (n_samples, ..., 1)."""
+        # Not GatherElements, which onnx.reference can do up to 32 places only.
+        return self("GatherND", values, at, batch_dims=1)

@@ -36,21 +36,23 @@ def input_names(
     return names
 
 
-def require_exportable(categories: Categories, names: Sequence[str], unseen: str) -> None:
+def require_expressible(
+    categories: Categories, feature_names: Sequence[str] | None, unseen: str
+) -> None:
     """Raise InputError for what ONNX could not do as the library does."""
     if not categories:
         return
     if unseen == "error":
         raise InputError(
-            'unseen must be "missing" for a model of ONNX with categories, which cannot refuse '
-            f"a level that it does not know; it is {unseen!r}. {TAKE_AS_MISSING}."
+            'unseen must be "missing" for a model of ONNX with categories, which cannot refuse a '
+            f"level that it does not know; it is {unseen!r}. {TAKE_AS_MISSING}."
         )
     bad = [j for j, levels in categories.items() if _MISSING in (*levels.names, *levels.empty)]
     if bad:
         raise InputError(
             "levels must not be '', the text that is a missing value in a model of ONNX; column "
-            f"{names[bad[0]]!r} has such a level ({len(bad)} of {len(categories)} categories). "
-            "Rename it, and fit anew."
+            f"{bad[0] if feature_names is None else repr(feature_names[bad[0]])} has such a level "
+            f"({len(bad)} of {len(categories)} categories). Rename it, and fit anew."
         )
 
 

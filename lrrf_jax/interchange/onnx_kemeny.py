@@ -32,12 +32,12 @@ def _exact(graph: Graph, preferences: Value, n_labels: int) -> str:
     """
     one_more = float(_DIGITS**n_labels)
     scaled = graph("Mul", graph("Transpose", preferences, perm=[1, 0]), np.array(one_more))
-    best = None
+    best = ""
     for size, (members, rest) in enumerate(subsets_by_size(n_labels)[0], 1):
         digit = (n_labels - 1.0 - members) * _DIGITS ** (size - 1)  # large where it comes first
         won = graph("MatMul", graph.small(_over_the_rest(members, n_labels)), scaled)
         value = graph("Add", won, digit[:, :, None])
-        if best is not None:
+        if size > 1:
             value = graph("Add", value, graph("Gather", best, rest.astype(np.int64), axis=0))
         best = graph("ReduceMax", value, axes=[1], keepdims=0)  # (n_sets, n_samples)
     number = graph.cast(graph("Transpose", best, perm=[1, 0]), np.int64)
@@ -65,15 +65,12 @@ def _search(graph: Graph, preferences: Value, n_labels: int, start: Value) -> st
     """Move one label at a time while that helps, as `kemeny_local_search`; all rows together."""
     from onnx import TensorProto, helper
 
-    shape = np.array([0, n_labels, n_labels])
     flat = np.array([0, n_labels**2])
     matrix = _matrix(graph, preferences, n_labels)
     step = Graph(around=graph)
     count, goes_on, ordering = (step.name(of) for of in ("count", "goes_on", "ordering"))
-    row = step("Mul", step("Unsqueeze", ordering, np.array([2])), np.array(n_labels))
-    cell = step("Add", row, step("Unsqueeze", ordering, np.array([1])))
-    here = step("GatherElements", matrix, step("Reshape", cell, flat), axis=1)
-    here = step("Reshape", here, shape)
+    row = step("Mul", step("Unsqueeze", ordering, np.array([2, 3])), np.array(n_labels))
+    here = step.pick(matrix, step("Add", row, step("Unsqueeze", ordering, np.array([1, 3]))))
     # Half the gain of a move, from a row's place to a column's: see `kemeny._search_block`.
     upto = step("CumSum", here, np.array(2))
     own = step("ReduceSum", step("Mul", upto, np.eye(n_labels)), np.array([2]), keepdims=1)
@@ -83,7 +80,7 @@ def _search(graph: Graph, preferences: Value, n_labels: int, start: Value) -> st
     improves = step("Greater", most, np.array(0.0))
     move = step("Where", improves, step("ArgMax", gain, axis=1, keepdims=0), np.array(0))
     source = step.cast(step("Gather", _moves(n_labels), move, axis=0), np.int64)
-    moved = step("GatherElements", ordering, source, axis=1)
+    moved = step.pick(ordering, step("Unsqueeze", source, np.array([2])))
     some = step("ReduceSum", step.cast(improves, np.int64), keepdims=0)
     again = step("Greater", some, np.array(0))
     rows = [None, n_labels]

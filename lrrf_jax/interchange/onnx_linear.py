@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from lrrf_jax._typing import NDArray
 from lrrf_jax.interchange.onnx_graph import Graph, Value
 from lrrf_jax.interchange.onnx_ranks import Ranked, ordering_of
 from lrrf_jax.learners.linear.params import FARTHEST, LinearParams
@@ -30,7 +31,7 @@ def ranked_by_votes(graph: Graph, rows: Value, params: LinearParams, voting: str
     return _ranked(graph, votes, n_labels)
 
 
-def ranked_alike(graph: Graph, rows: Value, scores: Value) -> Ranked:
+def ranked_alike(graph: Graph, rows: Value, scores: NDArray) -> Ranked:
     """Rank all rows by the same scores, float32 (n_labels,)."""
     n_labels = len(scores)
     n_rows = graph("Shape", rows, end=1)

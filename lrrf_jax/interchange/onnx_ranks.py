@@ -30,7 +30,7 @@ def in_order(graph: Graph, scores: Value, ranked: Value, n_labels: int) -> str:
     """Give the k-th largest score to the label at place k of an ordering."""
     place = graph("Sub", graph.cast(ranks_of(graph, ranked, n_labels), np.int64), np.array([1]))
     sorted_scores = _sorted(graph, scores, n_labels, largest=True)[0]
-    return graph("GatherElements", sorted_scores, place, axis=1)
+    return graph.pick(sorted_scores, graph("Unsqueeze", place, np.array([2])))
 
 
 def _sorted(graph: Graph, scores: Value, n_labels: int, largest: bool) -> tuple[str, str]:

@@ -66,7 +66,7 @@ def exact_blocks(trees: Sequence[CompactTree]) -> list[Sequence[CompactTree]]:
     largest = [int(np.abs(tree.value).max()) for tree in trees]
     if max(largest) > _EXACT:
         raise InputError(
-            f"leaves must hold numbers up to {_EXACT}, which float32 can tell from each other; tree "
+            f"leaves must hold numbers up to {_EXACT}, which float32 can tell apart; tree "
             f"{int(np.argmax(largest))} holds {max(largest)}. Use aggregation='two-step'."
         )
     starts, total = [0], 0
@@ -87,8 +87,8 @@ def require_fits_file(trees: Sequence[CompactTree]) -> None:
     if n_bytes >= _MOST_BYTES:
         raise InputError(
             f"the forest must fit 2 GiB, the most that a file of ONNX holds; its {n_leaves} leaves "
-            f"of {n_outputs} numbers take about {n_bytes / 2**30:.1f} GiB. Export fewer trees, grow "
-            "them less deep, or aggregate by label (aggregation='two-step'), not by pair."
+            f"of {n_outputs} numbers take about {n_bytes / 2**30:.1f} GiB. Export fewer trees, or "
+            "less deep ones, or aggregate by label (aggregation='two-step') and not by pair."
         )
 
 

@@ -7,7 +7,6 @@ import numpy as np
 
 import lrrf_jax
 from lrrf_jax._validation import InputError
-from lrrf_jax.interchange import onnx_inputs
 from lrrf_jax.interchange.compact_tree import compact_trees
 from lrrf_jax.interchange.onnx_graph import (
     IR_VERSION,
@@ -18,6 +17,14 @@ from lrrf_jax.interchange.onnx_graph import (
     Value,
     require_onnx,
 )
+from lrrf_jax.interchange.onnx_inputs import (
+    coded_rows,
+    input_names,
+    one_hot,
+    require_expressible,
+    unknown_as_missing,
+    value_infos,
+)
 from lrrf_jax.interchange.onnx_linear import (
     known_rows,
     ranked_alike,
@@ -25,6 +32,7 @@ from lrrf_jax.interchange.onnx_linear import (
     ranked_by_votes,
 )
 from lrrf_jax.interchange.onnx_ranks import Ranked, ranks_of
+from lrrf_jax.interchange.onnx_steps import require_numbers, stepped
 from lrrf_jax.interchange.onnx_trees import ranked_by_trees, require_fits_file
 from lrrf_jax.learners import LEARNERS, LabelRanker
 from lrrf_jax.learners._estimator import require_fitted
@@ -32,6 +40,8 @@ from lrrf_jax.learners.consensus import ConsensusLabelRanker
 from lrrf_jax.learners.forest.tree_ranker import TreeLabelRanker
 from lrrf_jax.learners.linear.ranker import LinearLabelRanker, UtilityLabelRanker
 from lrrf_jax.learners.rpc import PairwiseComparisonLabelRanker
+from lrrf_jax.pipelines.ranking_pipeline import RankingPipeline
+from lrrf_jax.pipelines.stored_steps import StoredSteps
 
 _OUTPUTS = {"ranks", "scores", "order"}
 _FAMILIES = (
@@ -48,8 +58,9 @@ def to_onnx(ranker: Any) -> Any:
 
     Parameters
     ----------
-    ranker : LabelRanker
-        Fitted: one tree or many, or of the linear learners or "default".
+    ranker : LabelRanker or RankingPipeline
+        Fitted: one tree or many, or of the linear learners or "default". The steps of a pipeline
+        are those that files can hold, and take numbers alone.
 
     Returns
     -------
@@ -64,9 +75,9 @@ def to_onnx(ranker: Any) -> Any:
     Raises
     ------
     InputError
-        For learners that keep their training rows, and for pipelines; for categories with
-        ``unseen="error"``, which no model of ONNX can do; for forests beyond 2 GiB, the most that a
-        file of ONNX holds; where the package onnx is not installed.
+        For learners that rank by their training rows; for categories with ``unseen="error"``, which
+        no model of ONNX can do; for steps that make numbers of levels; for forests beyond 2 GiB,
+        the most that a file of ONNX holds; where the package onnx is not installed.
 
     Notes
     -----
@@ -90,41 +101,61 @@ def to_onnx(ranker: Any) -> Any:
     ['ranks', 'scores', 'order']
     """
     require_onnx()
-    _require_exportable(ranker)
-    feature_names = getattr(ranker, "feature_names_in_", None)
-    names = None if feature_names is None else [str(name) for name in feature_names]
-    n_features, categories = ranker.n_features_in_, ranker._categories
-    inputs = onnx_inputs.input_names(names, n_features, categories, _OUTPUTS)
-    onnx_inputs.require_exportable(categories, inputs, ranker.unseen)
+    steps, ranker = _parts(ranker)
+    feature_names, n_features = _features(ranker if steps is None else steps)
+    categories = ranker._categories
+    require_expressible(categories, feature_names, ranker.unseen)
+    inputs = input_names(feature_names, n_features, categories, _OUTPUTS)
     graph = Graph()
-    rows = onnx_inputs.coded_rows(graph, inputs, categories)
+    rows = coded_rows(graph, inputs, categories)
+    if steps is not None:
+        rows = stepped(graph, rows, steps)
     known = None
     if isinstance(ranker, LinearLabelRanker):
         known = known_rows(graph, rows)
         rows = graph("Where", known, rows, np.array(0, np.float32))
     if ranker.codes_categories == "one-hot":
-        rows = onnx_inputs.one_hot(graph, rows, categories, n_features)
+        rows = one_hot(graph, rows, categories, n_features)
     else:
-        rows = onnx_inputs.unknown_as_missing(graph, rows, categories, n_features)
+        rows = unknown_as_missing(graph, rows, categories, n_features)
     _add_outputs(graph, _ranked(graph, rows, ranker), known, ranker.labels_)
-    described = onnx_inputs.value_infos(inputs, n_features, categories)
-    return _model(graph, described, ranker, inputs, names)
+    told = {
+        "learner": ranker.name,
+        "aggregation": getattr(ranker.config_, "aggregation", None),
+        "labels": ranker.labels_.tolist(),
+        "feature_names": feature_names,
+        "categories": {inputs[j]: levels for j, levels in ranker._levels.items()},
+        "inputs": inputs,
+        "lrrf_jax_version": lrrf_jax.__version__,
+    }
+    return _model(graph, value_infos(inputs, n_features, categories), told)
 
 
-def _require_exportable(ranker: Any) -> None:
+def _parts(model: Any) -> tuple[StoredSteps | None, Any]:
+    """Part a pipeline into what its steps do and its learner, which must be fitted and able."""
+    steps, ranker = None, model
+    if isinstance(model, RankingPipeline):
+        stored = model.stored()
+        steps, ranker = stored.steps[0][1], stored.ranker
+        require_numbers(steps)
     if not isinstance(ranker, LabelRanker):
         raise InputError(
-            f"ranker must be a label ranker; it is a {type(ranker).__name__}. Of a pipeline, export "
-            "the last step (pipeline.ranker), and give it what the steps before make of the rows: "
-            "skl2onnx exports those."
+            f"ranker must be a label ranker, or a RankingPipeline; it is a {type(model).__name__}. "
+            "Of a pipeline of scikit-learn that ends in a ranker, RankingPipeline(pipeline) is one."
         )
     require_fitted(ranker)
     if not isinstance(ranker, _FAMILIES):
         able = ", ".join(name for name in LEARNERS if issubclass(LEARNERS[name], _FAMILIES))
         raise InputError(
-            f"'{ranker.name}' cannot be a model of ONNX: it ranks by its training rows, which it "
-            f"keeps. Export one of {able}; or save it with ranker.save(path)."
+            f"'{ranker.name}' cannot be a model of ONNX, for it ranks by its training rows. Export "
+            f"one of {able}; or save it with ranker.save(path), for lrrf_jax alone."
         )
+    return steps, ranker
+
+
+def _features(of: Any) -> tuple[list[str] | None, int]:
+    names = getattr(of, "feature_names_in_", None)
+    return None if names is None else [str(name) for name in names], of.n_features_in_
 
 
 def _ranked(graph: Graph, rows: Value, ranker: Any) -> Ranked:
@@ -155,26 +186,17 @@ def _add_outputs(graph: Graph, ranked: Ranked, known: str | None, labels: Any) -
     graph("Gather", names, ordering, gives="order", axis=0)
 
 
-def _model(graph: Graph, inputs: list[Any], ranker: Any, names: list[str], of_features: Any) -> Any:
+def _model(graph: Graph, inputs: list[Any], told: dict[str, Any]) -> Any:
     from onnx import TensorProto, helper
 
-    shape = ["n", len(ranker.labels_)]
+    shape: list[str | int | None] = ["n", len(told["labels"])]
     outputs = [
         helper.make_tensor_value_info("ranks", TensorProto.INT32, shape),
         helper.make_tensor_value_info("scores", TensorProto.FLOAT, shape),
         helper.make_tensor_value_info("order", TensorProto.STRING, shape),
     ]
-    told = {
-        "learner": ranker.name,
-        "aggregation": getattr(ranker.config_, "aggregation", None),
-        "labels": ranker.labels_.tolist(),
-        "feature_names": of_features,
-        "categories": {names[j]: levels for j, levels in ranker._levels.items()},
-        "inputs": names,
-        "lrrf_jax_version": lrrf_jax.__version__,
-    }
     text = (
-        f"Label ranker '{ranker.name}' of lrrf_jax. ranks: positions of the labels, 1 = best; "
+        f"Label ranker '{told['learner']}' of lrrf_jax. ranks: positions of the labels, 1 = best; "
         "scores: larger is better, ranks decide where they tie; order: names, best first. "
         "NaN is a missing value."
     )

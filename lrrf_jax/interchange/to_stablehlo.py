@@ -7,7 +7,7 @@ import jax
 import numpy as np
 from jax import numpy as jnp
 
-from lrrf_jax._jax_settings import our_settings
+from lrrf_jax._jax_settings import our_settings, without_locations
 from lrrf_jax._typing import Array
 from lrrf_jax._validation import InputError
 from lrrf_jax.inference import traversal
@@ -58,7 +58,7 @@ def to_stablehlo(ranker: Any) -> Any:
 
     require_numbers(ranker, "StableHLO")
     program = _of_forest(ranker) if hasattr(ranker, "forest_") else _of_rows(ranker)
-    with our_settings():
+    with our_settings(), without_locations():
         (n_rows,) = export.symbolic_shape("n")
         rows = jax.ShapeDtypeStruct((n_rows, ranker.n_features_in_), np.float32)
         return export.export(jax.jit(program), platforms=PLATFORMS)(rows)

@@ -39,7 +39,7 @@ def measure_rivals(ranker: Any, features: np.ndarray) -> dict[str, Any]:
         except NotHere as error:
             measured[name] = {"left_out": str(error)}
             continue
-        unequal = ranks_of_sums(sums) != ranker.predict(features)
+        unequal = ranks_of_sums(sums, ranker) != ranker.predict(features)
         measured[name] = {
             "rows": len(features),
             "seconds": seconds,

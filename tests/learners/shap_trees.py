@@ -35,6 +35,7 @@ def explainer_of(ranker, of="scores", background=None):
         below = np.nextafter(np.asarray(forest.threshold)[tree, inner], np.float32(-np.inf))
         missing_left = np.asarray(forest.missing_left)[tree, inner]
         value = explained_values(np.asarray(forest.leaf_value)[part.slot], config, of)
+        value = np.ascontiguousarray(np.where(part.is_leaf[:, None], value, 0.0))
         trees.append(
             {
                 "children_left": part.right,
@@ -42,7 +43,7 @@ def explainer_of(ranker, of="scores", background=None):
                 "children_default": np.where(missing_left, part.left, part.right),
                 "features": np.where(part.is_leaf, -2, np.asarray(forest.feature)[tree, inner]),
                 "thresholds": below.astype(np.float64),
-                "values": np.where(part.is_leaf[:, None], value, 0.0),
+                "values": value,
                 "node_sample_weight": cover[part.place],
             }
         )

@@ -323,3 +323,9 @@ def test_what_cannot_be_explained_is_refused():
         fitted("lrt").shap_values(ROWS[:, :3])
     with pytest.raises(InputError, match="X has 3 features"):
         fitted("lrt").shap_values(ROWS, background=ROWS[:, :3])
+
+
+def test_preferences_of_three_trees_are_thirds():
+    config = dataclasses.replace(fitted("lr-rf").config_, n_trees=3)
+    value = attribution.explained_values(np.array([[1, 3, 2]], np.int32), config, "pairs")
+    assert value.tolist() == [[1 / 3, 1 / 3, -1 / 3]]

@@ -35,11 +35,13 @@ def explained_values(
     """Write what a leaf of a tree adds to the score of each label, or to each preference."""
     n_labels, aggregation = config.n_labels, config.aggregation
     of_pairs = aggregation in SHRUNKEN
+    if of == "pairs" and not of_pairs:
+        value = leaf_signs(value, aggregation)
+    value = value.astype(np.float64)
     if of == "pairs":
-        out = value / PAIR_UNIT if of_pairs else leaf_signs(value, aggregation)
+        out = value / PAIR_UNIT if of_pairs else value
     elif of_pairs:
-        totals = label_totals(value.astype(np.float64), n_labels)
-        out = totals / (PAIR_UNIT * (n_labels - 1))
+        out = label_totals(value, n_labels) / (PAIR_UNIT * (n_labels - 1))
     else:
         out = n_labels + 1.0 - value if aggregation == "two-step" else value / VOTE_UNIT
     return out / config.n_trees
