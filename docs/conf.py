@@ -62,6 +62,7 @@ python_maximum_signature_line_length = 88
 toc_object_entries_show_parents = "hide"
 
 html_theme = "furo"
+pygments_dark_style = "github-dark"
 html_title = f"lrrf_jax {release}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]

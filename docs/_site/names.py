@@ -93,9 +93,14 @@ def _resolve(app: Any, env: Any, node: Any, content: Any) -> Any:
     return content if node["reftype"] == "obj" else None  # others are reported
 
 
-def _tell_of_modules(app: Any, what: str, name: str, obj: Any, options: Any, lines: Any) -> None:
+def _mend(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
     if what == "module" and name not in _TOLD:
         lines.clear()
+    # Of a property napoleon takes what stands before the first colon for its type.
+    taken = [line for line in lines if line.startswith(":type: ")]
+    if what in ("property", "attribute") and taken:
+        lines.remove(taken[0])
+        lines[0] = f"{taken[0].removeprefix(':type: ')}: {lines[0]}"
 
 
 def _skip(app: Any, what: str, name: str, obj: Any, skip: bool, options: Any) -> bool | None:
@@ -110,6 +115,6 @@ def setup(app: Any) -> dict[str, bool]:
     app.config.default_role = "py:obj"
     app.add_transform(NamesInPages)
     app.connect("missing-reference", _resolve)
-    app.connect("autodoc-process-docstring", _tell_of_modules)
+    app.connect("autodoc-process-docstring", _mend, priority=600)  # after napoleon
     app.connect("autodoc-skip-member", _skip)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
