@@ -199,16 +199,18 @@ def test_links_to_files_that_no_page_shows_lead_to_the_repository_if_it_has_an_a
         "html_theme = 'basic'\n".format(str(ROOT / "docs/_site"))
     )
     (tmp_path / "index.md").write_text(
-        "# Start\n\n[the tests](../scripts/test.sh), [benchmarks](../benchmarks), `docs/gpu.txt`\n"
+        "# Start\n\n[the tests](../scripts/test.sh), [benchmarks](../benchmarks), `docs/gpu.txt`,"
+        " [survivors](../scripts/quality/survivors.md)\n"
     )
     strict = ("--fail-on-warning", "--keep-going")
     done = sphinx(tmp_path, tmp_path / "plain", *strict)
     assert done.returncode == 0, done.stderr
     page = (tmp_path / "plain/index.html").read_text("utf-8")
-    assert "the tests, benchmarks, docs/gpu.txt" in re.sub("<[^>]*>", "", page)
+    assert "the tests, benchmarks, docs/gpu.txt, survivors" in re.sub("<[^>]*>", "", page)
     assert "scripts/test.sh" not in page
     done = sphinx(tmp_path, tmp_path / "linked", *strict, "-Drepository_url=https://example.org/r/")
     assert done.returncode == 0, done.stderr
     page = (tmp_path / "linked/index.html").read_text("utf-8")
     assert 'href="https://example.org/r/blob/main/scripts/test.sh"' in page
+    assert 'href="https://example.org/r/blob/main/scripts/quality/survivors.md"' in page
     assert 'href="https://example.org/r/tree/main/benchmarks"' in page
