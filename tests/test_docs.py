@@ -1,49 +1,154 @@
-"""What README and the pages in docs/ show is what happens."""
+"""What README and the pages in docs/ show is what happens.
 
+The blocks of a page are one story: they run one after another, in one folder and one namespace.
+"""
+
+import contextlib
 import doctest
+import io
+import itertools
+import os
 import pathlib
 import re
+import shlex
+import subprocess
 
 import pytest
 
+from lrrf_jax import cli
+
 DOCS = pathlib.Path(__file__).parents[1] / "docs"
 README = DOCS.parent / "README.md"
-PAGES = [page for page in sorted(DOCS.glob("*.md")) if "```python\n>>> " in page.read_text("utf-8")]
+PAGES = [README, *(page for page in sorted(DOCS.rglob("*.md")) if "_build" not in page.parts)]
+
+FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+# Commands that install, need a cluster or another language, or take long and are tested elsewhere.
+NOT_RUN = re.compile(r"(python|pip|nvidia-smi|spark-submit|ray|lrrf doctor|lrrf serve)\b")
 
 
-def session_of(page):
-    """Take the Python sessions of a page, which go on from each other."""
-    blocks = re.findall(r"^```python\n(>>> .*?)^```$", page.read_text("utf-8"), re.DOTALL | re.M)
-    assert blocks
-    return "\n".join(blocks)
+def blocks_of(page):
+    """Give the fenced blocks of a page, as pairs of language and text."""
+    return re.findall(r"^```(\w*)\n(.*?)^```$", page.read_text("utf-8"), re.DOTALL | re.M)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_the_sessions_of_a_page_print_what_it_shows(page, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    test = doctest.DocTestParser().get_doctest(session_of(page), {}, page.name, str(page), 0)
-    assert test.examples
-    said = []
-    flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
-    doctest.DocTestRunner(optionflags=flags, verbose=False).run(test, out=said.append)
-    assert not said, "".join(said)
+def is_session(text):
+    return text.startswith(">>> ")
 
 
 def programs_of(page):
-    blocks = re.findall(r"^```python\n(.*?)^```$", page.read_text("utf-8"), re.DOTALL | re.M)
-    return [block for block in blocks if not block.startswith(">>> ")]
+    blocks = blocks_of(page)
+    return [text for language, text in blocks if language == "python" and not is_session(text)]
 
 
-WITH_PROGRAMS = [page for page in (README, *sorted(DOCS.glob("*.md"))) if programs_of(page)]
+def commands_of(text):
+    """Give the commands of a console block, each with what is shown below it."""
+    for part in re.split(r"^\$ ", text, flags=re.M)[1:]:
+        typed, _, shown = part.partition("\n")
+        while typed.endswith("\\"):
+            more, _, shown = shown.partition("\n")
+            typed = typed[:-1] + more
+        yield typed, shown
 
 
-@pytest.mark.parametrize("page", WITH_PROGRAMS, ids=lambda page: page.stem)
-def test_the_programs_of_a_page_run_one_after_another(page, tmp_path, monkeypatch):
+class Shell:
+    """Types commands: those of lrrf in this process, for a start takes seconds."""
+
+    def __init__(self):
+        self.code = 0
+        self.script = ""  # the last one that the page shows
+
+    def type(self, typed):
+        if typed == "echo $?":
+            code, self.code = self.code, 0
+            return f"{code}\n"
+        if typed.startswith("sbatch "):
+            return self.run_array()
+        words = shlex.split(typed)
+        if words[0] == "lrrf":
+            with (
+                contextlib.redirect_stderr(io.StringIO()) as told,
+                contextlib.redirect_stdout(told),
+            ):
+                self.code = cli.main(words[1:])
+            return told.getvalue()
+        done = subprocess.run(typed, shell=True, capture_output=True, text=True, check=False)
+        self.code = done.returncode
+        return done.stdout + done.stderr
+
+    def run_array(self):
+        """Run what a script for Slurm does, once for each task of its array."""
+        count = int(re.search(r"--array=1-(\d+)$", self.script, re.M)[1])
+        lines = self.script.replace("\\\n", "").splitlines()
+        lines = [line for line in lines if line.startswith("lrrf ")]
+        assert lines
+        for line, task in itertools.product(lines, range(1, count + 1)):
+            typed = line.replace("$SLURM_ARRAY_TASK_ID", str(task))
+            printed = self.type(typed.replace("$SLURM_ARRAY_TASK_COUNT", str(count)))
+            if self.code:
+                return printed
+        return ""
+
+
+def difference(typed, shown, printed):
+    """Tell how what is printed differs from what is shown, if it does."""
+    checker = doctest.OutputChecker()
+    if not shown.strip() or checker.check_output(shown, printed, FLAGS):
+        return None
+    example = doctest.Example(typed, shown)
+    return f"{typed}\n{checker.output_difference(example, printed, FLAGS)}"
+
+
+def run_console(text, shell):
+    commands = list(commands_of(text))
+    for (typed, shown), following in zip(commands, [*commands[1:], ("", "")], strict=True):
+        if NOT_RUN.match(typed):
+            continue
+        printed = shell.type(typed)
+        assert shell.code == 0 or following[0] == "echo $?", (typed, printed)
+        assert (told := difference(typed, shown, printed)) is None, told
+
+
+def run_program(text, page, names):
+    program = compile(text, str(page), "exec")
+    if name := re.match(r"# (\w+\.py)\n", text):  # a file that the page starts later
+        pathlib.Path(name[1]).write_text(text, "utf-8")
+    else:
+        exec(program, names)
+
+
+def run_session(text, page, names):
+    test = doctest.DocTestParser().get_doctest(text, names, page.name, str(page), 0)
+    test.globs = names  # not a copy: later blocks go on from here
+    assert test.examples
+    said = []
+    runner = doctest.DocTestRunner(optionflags=FLAGS, verbose=False)
+    runner.run(test, out=said.append, clear_globs=False)
+    assert not said, "".join(said)
+
+
+WITH_BLOCKS = [
+    page
+    for page in PAGES
+    if any(language in ("python", "console") for language, _ in blocks_of(page))
+]
+
+
+@pytest.mark.filterwarnings("ignore:.* rows rank too few labels:UserWarning")  # deleted at random
+@pytest.mark.skipif(os.name != "posix", reason="needs a shell")
+@pytest.mark.parametrize("page", WITH_BLOCKS, ids=lambda page: page.stem)
+def test_the_blocks_of_a_page_do_what_it_shows(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    names = {}
-    for program in programs_of(page):
-        exec(compile(program, str(page), "exec"), names)
+    names, shell = {"__name__": page.stem}, Shell()
+    for language, text in blocks_of(page):
+        if language == "python" and is_session(text):
+            run_session(text, page, names)
+        elif language == "python":
+            run_program(text, page, names)
+        elif language == "console" and page.stem != "command-line":  # has a test of its own
+            run_console(text, shell)
+        elif language == "bash":
+            shell.script = text
 
 
-def test_some_page_has_sessions():
-    assert "forests" in [page.stem for page in PAGES]
+def test_some_page_has_sessions_some_programs_and_some_commands():
+    assert {"forests", "README", "tutorial"} <= {page.stem for page in WITH_BLOCKS}

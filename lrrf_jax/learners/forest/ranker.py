@@ -241,10 +241,10 @@ class ForestLabelRanker(TreeLabelRanker):
         with use_threads(self.n_jobs):
             return super()._leaves(features)
 
-    def compile(self, batch_sizes: Sequence[int] | None = None) -> Self:
+    def compile(self, batch_sizes: Sequence[int] | None = None, *, scores: bool = False) -> Self:
         """Compile what :meth:`predict` needs now; see :meth:`LabelRanker.compile`."""
         with use_threads(self.n_jobs):
-            return super().compile(batch_sizes)
+            return super().compile(batch_sizes, scores=scores)
 
     # ------------------------------------------------------------------------------- fitted
     @property
