@@ -27,10 +27,6 @@ _PROBLEMS: dict[int | str, dict[str, Any]] = {
     422: {"model": Problem, "description": "The rows, or the request, cannot be used."},
     503: {"model": Problem, "description": "Too much to do, or not ready. Try again."},
 }
-_BODY = {
-    "required": True,
-    "content": {"application/json": {"schema": Question.model_json_schema()}},
-}
 
 
 class Settings(NamedTuple):
@@ -57,6 +53,7 @@ def application(model: Any, settings: Settings) -> FastAPI:
         require_integer(getattr(settings, name), name, 1)
     require_number(settings.batch_wait, "batch_wait")
     running: list[_Running] = []
+    content: dict[str, Any] = {"schema": Question.model_json_schema()}
 
     def ready() -> _Running:
         if not running or running[0].task.done():
@@ -75,6 +72,7 @@ def application(model: Any, settings: Settings) -> FastAPI:
             wait=settings.batch_wait,
         )
         task = asyncio.create_task(batcher.run())
+        content["example"] = service.example()
         running.append(_Running(service.model(settings.max_body), batcher, task))
         logger.info("ready to rank, after %.3f s", time.perf_counter() - started)
         yield
@@ -93,7 +91,7 @@ def application(model: Any, settings: Settings) -> FastAPI:
         response_model=Answer,
         response_model_exclude_none=True,
         responses=_PROBLEMS,
-        openapi_extra={"requestBody": _BODY},
+        openapi_extra={"requestBody": {"required": True, "content": {"application/json": content}}},
     )
     async def rank(request: Request) -> Response:
         """Rank the labels for each row.

@@ -90,6 +90,15 @@ class RankingService:
             limits=Limits(rows=self._max_rows, bytes=max_bytes),
         )
 
+    def example(self) -> dict[str, Any]:
+        """Return a request with made-up cells, for the documentation."""
+        expected = self._expected
+        known = {j: levels.names[0] for j, levels in expected.categories.items()}
+        cells = [known.get(j, 1.5) for j in range(expected.n_features)]
+        names = expected.names
+        row = cells if names is None else dict(zip(names, cells, strict=True))
+        return {"rows": [row], "top": 1}
+
     def answer(self, bodies: Sequence[bytes]) -> list[Reply]:
         """Answer requests; what is wrong with one of them is told to it alone.
 

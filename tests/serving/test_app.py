@@ -184,7 +184,10 @@ def test_the_documentation_tells_all_of_it(client):
     told = client.get("/openapi.json").json()
     rank = told["paths"]["/rank"]["post"]
     assert set(rank["responses"]) == {"200", "413", "415", "422", "503"}
-    schema = rank["requestBody"]["content"]["application/json"]["schema"]
+    content = rank["requestBody"]["content"]["application/json"]
+    assert list(content["example"]["rows"][0]) == ["age", "town", "km"]
+    assert client.post("/rank", json=content["example"]).status_code == 200
+    schema = content["schema"]
     assert list(schema["properties"]) == ["rows", "ids", "top", "scores"]
     assert all("description" in part for part in schema["properties"].values())
     answer = told["components"]["schemas"]["Answer"]["properties"]
