@@ -16,6 +16,7 @@ from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError
 from lrrf_jax.io._cells import as_stored
 from lrrf_jax.learners import load
+from lrrf_jax.learners._estimator import require_fitted
 from lrrf_jax.serving.messages import Answer, Limits, Model, Problem, Question, Versions
 from lrrf_jax.serving.rows import features_of
 
@@ -50,6 +51,7 @@ class RankingService:
         self._ranker = ranker = as_stored(ranker)
         self._max_rows = max_rows
         learner = getattr(ranker, "ranker", ranker)
+        require_fitted(learner)
         steps = ranker.steps[0][1] if learner is not ranker else None
         names = getattr(ranker, "feature_names_in_", None)
         names = None if names is None else [str(name) for name in names]
