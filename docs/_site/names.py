@@ -41,7 +41,8 @@ def best_match(target: str, kinds: Mapping[str, str], *, in_page: bool = False) 
     usual = [usual + target for usual in _USUAL if usual + target in matches]
     if in_page:
         # A word such as `fit` or `table` is often one, and no name.
-        known = [name for name in matches if kinds[name] not in ("method", "property", "attribute")]
+        words = {"method", "property", "attribute"} | ({"module"} if "." not in target else set())
+        known = [name for name in matches if kinds[name] not in words]
         usual = usual if called or "_" in target else []
         return (usual + known)[0] if len(known) == 1 or usual else None
     if usual:
