@@ -20,7 +20,7 @@ _USUAL = ("lrrf_jax.RandomForestLabelRanker.", "lrrf_jax.learners.LabelRanker.")
 _TOLD = {"lrrf_jax.metrics"}
 # What scikit-learn gives every estimator for its own machinery, documented there.
 _SCIKIT_LEARNS = re.compile(r"get_metadata_routing|set_callbacks|set_\w+_request")
-_NAME = re.compile(r"[A-Za-z]\w*(\.\w+)*(\([^()]*\))?")  # or a call
+_NAME = re.compile(r"[A-Za-z]\w*(\.\w+)*(\((?![^()]* = )[^()]*\))?")  # or a call, not R's
 
 
 def best_match(target: str, kinds: Mapping[str, str], *, in_page: bool = False) -> str | None:
