@@ -44,4 +44,5 @@ _HOMES = {
     "load": "learners",
     "use_compilation_cache": "_compilation_cache",
 }
-__getattr__, __dir__ = lazily(__name__, _HOMES)
+if not TYPE_CHECKING:  # for a type checker would take any name for one of these
+    __getattr__, __dir__ = lazily(__name__, _HOMES)

@@ -76,6 +76,12 @@ def our_settings_but_guards() -> contextlib.AbstractContextManager:
     return _pinned(_WITH_GUARDS)
 
 
+def without_locations() -> contextlib.AbstractContextManager:
+    """Let no program name the files that it was written in, which say where this library lies."""
+    limit = getattr(config, "traceback_in_locations_limit", None)
+    return _NOTHING if limit is None else cast(contextlib.AbstractContextManager, limit(0))
+
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 

@@ -74,7 +74,7 @@ def write_model(
     document = _document(target, stored, header)
     try:
         with replacing(target) as file:
-            save_file(file, stored, {_KEY: _canonical(document)})
+            _safetensors.write(file, stored, {_KEY: _canonical(document)})
     except _safetensors.Malformed as error:
         raise InputError(
             f"{target}: the model cannot be saved ({error}). Use shorter names, or fewer features."
@@ -136,9 +136,6 @@ def read_model(
             f"{TRAIN_AGAIN}"
         )
     return header, arrays
-
-
-save_file = _safetensors.write
 
 
 def _storable(path: str, name: str, array: NDArray) -> NDArray:

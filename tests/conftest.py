@@ -15,6 +15,8 @@ from jax._src import compilation_cache, config
 from lrrf_jax._program_store import ProgramStore, chosen_store, use_store
 from lrrf_jax._programs import forget_programs
 
+collect_ignore = ["typing"]  # programs for type checkers, which are not run
+
 settings.register_profile("fixed", deadline=None, max_examples=30, derandomize=True)
 settings.register_profile("hunt", deadline=None, max_examples=2000)
 settings.register_profile(  # which need not find the least example that fails

@@ -329,7 +329,7 @@ def test_a_directory_without_permission_is_refused(tmp_path):
     tmp_path.chmod(0o700)
 
 
-@pytest.mark.parametrize("step", ["save_file", "os.fsync", "os.replace"])
+@pytest.mark.parametrize("step", ["_safetensors.write", "os.fsync", "os.replace"])
 def test_a_write_that_fails_keeps_the_old_file_and_leaves_nothing(tmp_path, step, monkeypatch):
     path = tmp_path / "m"
     path.write_text("old")

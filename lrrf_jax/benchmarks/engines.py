@@ -17,8 +17,8 @@ from lrrf_jax.benchmarks.c_reference import NotAvailable
 from lrrf_jax.benchmarks.cases import Plan
 from lrrf_jax.benchmarks.timing import Engine
 from lrrf_jax.interchange.compact_tree import compact_trees
+from lrrf_jax.interchange.onnx_trees import trees_to_onnx
 from lrrf_jax.interchange.sums import ranks_of_sums
-from lrrf_jax.interchange.to_onnx import to_onnx
 from lrrf_jax.interchange.to_scikit_learn import to_scikit_learn
 from lrrf_jax.interchange.to_treelite import to_treelite
 from lrrf_jax.learners import LEARNERS, RandomForestLabelRanker
@@ -136,26 +136,24 @@ def predict_engines(
         add(SCIKIT_LEARN, lambda n: lambda: models[n].predict(features))
         model = models[threads[0]]
         ranks[SCIKIT_LEARN] = lambda rows: ranks_of_sums(
-            model.predict(rows).reshape(len(rows), -1) * forest.n_trees
+            np.rint(model.predict(rows).reshape(len(rows), -1) * forest.n_trees), ranker
         )
 
     def onnx() -> None:
         _import("onnx")
         runtime = _import("onnxruntime")
-        model = to_onnx(trees(), n_features)
+        model = trees_to_onnx(trees(), n_features)
         sessions = {n: _onnx_session(runtime, model, n) for n in of_peers}
         add(ONNX, lambda n: lambda: sessions[n].run(None, {"features": features}))
         ranks[ONNX] = lambda rows: ranks_of_sums(
-            sessions[threads[0]].run(None, {"features": rows})[0]
+            sessions[threads[0]].run(None, {"features": rows})[0], ranker
         )
 
     def treelite() -> None:
         predict = _import("treelite.gtil").predict
-        model = to_treelite(trees(), n_features)
+        model = to_treelite(ranker)
         add(TREELITE, lambda n: lambda: predict(model, features, nthread=n))
-        ranks[TREELITE] = lambda rows: ranks_of_sums(
-            predict(model, rows, nthread=1).reshape(len(rows), -1)
-        )
+        ranks[TREELITE] = lambda rows: ranks_of_sums(predict(model, rows, nthread=1), model)
 
     def lightgbm() -> None:
         booster = _lightgbm(plan, *training, threads[-1])()

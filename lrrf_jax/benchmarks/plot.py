@@ -22,7 +22,7 @@ _COLOURS = {
 }
 
 
-def draw(document: dict[str, Any], path: str | os.PathLike, *, threads: int = 1) -> None:
+def draw(document: dict[str, Any], path: str | os.PathLike[str], *, threads: int = 1) -> None:
     """Write a PNG, SVG or PDF with a panel a kind and shape, and one of real and small tables.
 
     Raises

@@ -36,7 +36,9 @@ class Cell:
     """One table shape and size, fitted or predicted; its place in the document."""
 
     def __init__(self, kind: str, shape: Shape, rows: int) -> None:
-        self.kind, self.shape, self.rows = kind, shape, rows
+        self.kind: str = kind
+        self.shape: Shape = shape
+        self.rows: int = rows
 
     def table(self, plan: Plan) -> tuple[NDArray, NDArray]:
         """Return the features and positions of a fit."""

@@ -57,7 +57,8 @@ class CompilationCounter:
     _shared: "CompilationCounter | None" = None
 
     def __init__(self) -> None:
-        self.n_programs, self.seconds = 0, 0.0
+        self.n_programs: int = 0
+        self.seconds: float = 0.0
 
     @classmethod
     def of_process(cls) -> "CompilationCounter":

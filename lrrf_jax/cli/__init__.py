@@ -28,12 +28,23 @@ from typing import Annotated, Any
 
 import typer
 
-from lrrf_jax.cli import _streams, benchmark, datasets, doctor, evaluate, inspect, predict, train
+from lrrf_jax.cli import (
+    _streams,
+    benchmark,
+    datasets,
+    doctor,
+    evaluate,
+    export,
+    inspect,
+    predict,
+    serve,
+    train,
+)
 from lrrf_jax.cli._command import Command
 
 INTERRUPTED = 130
 
-app = typer.Typer(
+app: typer.Typer = typer.Typer(
     name="lrrf",
     add_completion=False,
     no_args_is_help=True,
@@ -45,6 +56,8 @@ for _command in (
     predict.predict,
     evaluate.evaluate,
     inspect.inspect,
+    export.export,
+    serve.serve,
     benchmark.benchmark,
     doctor.doctor,
 ):

@@ -8,7 +8,7 @@ from lrrf_jax.cli import _options
 from lrrf_jax.cli._command import Command
 from lrrf_jax.cli._reading import AS_IT_IS, Reading, takes_reading
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+app: typer.Typer = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
 Directory = Annotated[
     str | None,

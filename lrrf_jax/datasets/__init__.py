@@ -39,4 +39,5 @@ _HOMES = {
     "read": "readers",
     "read_aslib": "aslib",
 }
-__getattr__, __dir__ = lazily(__name__, _HOMES)
+if not TYPE_CHECKING:  # for a type checker would take any name for one of these
+    __getattr__, __dir__ = lazily(__name__, _HOMES)

@@ -3,9 +3,9 @@
 Importing this package imports neither Ray nor JAX; the functions do when they are called.
 """
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from lrrf_jax._lazy import lazily
 from lrrf_jax._threads import limit_threads
 
 if TYPE_CHECKING:
@@ -17,9 +17,5 @@ _HOMES = {"load_once": "loading", "predict_dataset": "ray_data", "use_devices": 
 
 __all__ = ["limit_threads", "load_once", "predict_dataset", "use_devices"]
 
-
-def __getattr__(name: str) -> Any:
-    # Imported when first asked for: each module here needs libraries that others do not.
-    if name not in _HOMES:
-        raise AttributeError(f"module 'lrrf_jax.distributed' has no attribute {name!r}")
-    return getattr(importlib.import_module(f"lrrf_jax.distributed.{_HOMES[name]}"), name)
+# Imported when first asked for: each module here needs libraries that others do not.
+__getattr__, __dir__ = lazily(__name__, _HOMES)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ray.data import Dataset
 
 BATCH_ROWS = 65536
-logger = logging.getLogger(__name__)
+logger: logging.Logger = logging.getLogger(__name__)
 
 
 def predict_dataset(

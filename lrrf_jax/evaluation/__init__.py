@@ -13,6 +13,7 @@ from lrrf_jax.evaluation.dependence import PartialDependence, partial_dependence
 from lrrf_jax.evaluation.differences import Differences, differences
 from lrrf_jax.evaluation.effect_sizes import EffectSizes, effect_sizes
 from lrrf_jax.evaluation.experiments import curve_experiment, table_experiment
+from lrrf_jax.evaluation.importance import PermutationImportance, permutation_importance
 from lrrf_jax.evaluation.measured import Measured
 from lrrf_jax.evaluation.one_data_set import CorrectedTTest, corrected_t_test
 from lrrf_jax.evaluation.published import (
@@ -50,6 +51,7 @@ __all__ = [
     "Measured",
     "Nemenyi",
     "PartialDependence",
+    "PermutationImportance",
     "PublishedTest",
     "ReportTable",
     "ResultsFile",
@@ -71,6 +73,7 @@ __all__ = [
     "holm",
     "nemenyi",
     "partial_dependence",
+    "permutation_importance",
     "published_ranks",
     "published_table",
     "published_test",

@@ -107,7 +107,7 @@ def partial_dependence(
     X = X.toarray() if is_sparse(X) else X
     if _frames.library_of(X) is None:
         X = as_array(X, "X")
-    column, name = _column(ranker, X, feature)
+    column, name = column_of(ranker, X, feature)
     values = _values(X, column, name, grid_resolution)
     n_rows = len(X) if _frames.library_of(X) is None else _frames.row_count(X)
     weight = None if sample_weight is None else checked_weight(sample_weight, n_rows)
@@ -115,7 +115,10 @@ def partial_dependence(
     return PartialDependence(name, values, np.array(mean, np.float64), labels, of)
 
 
-def _column(ranker: Any, X: Any, feature: str | int) -> tuple[int, str]:
+def column_of(
+    ranker: Any, X: Any, feature: str | int, argument: str = "feature"
+) -> tuple[int, str]:
+    """Find the number of a column and its name, or raise InputError for another."""
     names = _frames.own_names(X, "X")
     if names is None:
         names = [str(name) for name in getattr(ranker, "feature_names_in_", [])]
@@ -128,7 +131,7 @@ def _column(ranker: Any, X: Any, feature: str | int) -> tuple[int, str]:
             return number, names[number] if names else str(number)
     listed = f", or one of {', '.join(names[:10])}" if names else ""
     raise InputError(
-        f"feature must be the number of a column, 0 to {n_columns - 1}{listed}; it is "
+        f"{argument} must be the number of a column, 0 to {n_columns - 1}{listed}; it is "
         f"{shown(feature)}."
     )
 

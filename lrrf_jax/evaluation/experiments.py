@@ -40,7 +40,7 @@ AS_RUN = "lr-rf as run by the authors"
 # Tables of as many rows are cross-validated once: their folds hold rows enough for a mean.
 LARGE = 5000
 CURVE_SETS = ("glass", "housing", "iris", "wine")
-CURVES = {
+CURVES: dict[str, tuple[float, ...]] = {
     "noise": tuple(round(0.1 * k, 1) for k in range(1, 9)),
     "trees": (1, 2, 3, 5, 10, 15, 20, 25, 30, 40, 50, 60, 75),
     "depth": tuple(range(1, 16)),

@@ -143,7 +143,7 @@ class ResultsFile:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = pathlib.Path(path)
+        self.path: pathlib.Path = pathlib.Path(path)
 
     def read(self) -> list[FoldResult]:
         """Results of all folds that are whole; of equal ones, the last."""

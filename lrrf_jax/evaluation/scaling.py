@@ -12,7 +12,7 @@ from lrrf_jax.evaluation.report_table import ReportTable
 from lrrf_jax.learners import LEARNERS
 
 BASE = {"n": 4000, "d": 16, "m": 8, "trees": 50}
-SIZES = {
+SIZES: dict[str, tuple[int, ...]] = {
     "n": (1000, 2000, 4000, 8000, 16000, 32000),
     "d": (4, 8, 16, 32, 64, 128),
     "m": (3, 4, 6, 8, 12, 16),

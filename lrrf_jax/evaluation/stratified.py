@@ -48,7 +48,7 @@ class StratifiedByRanking:
                 "splitter must be a number of folds, or a splitter of scikit-learn that stratifies "
                 f"classes; it is {splitter!r:.60}."
             )
-        self.splitter = splitter
+        self.splitter: Any = splitter
         self.min_rows = min_rows
 
     @property

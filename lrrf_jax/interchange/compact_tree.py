@@ -5,7 +5,8 @@ from typing import NamedTuple
 import numpy as np
 
 from lrrf_jax._typing import NDArray
-from lrrf_jax.trees.forest import Forest
+from lrrf_jax._validation import InputError
+from lrrf_jax.trees.forest import MAX_DEPTH, Forest
 
 
 class CompactTree(NamedTuple):
@@ -16,7 +17,7 @@ class CompactTree(NamedTuple):
     missing_left: NDArray  # bool (n_nodes,)
     left: NDArray  # int32 (n_nodes,), number of the child, -1 in a leaf
     right: NDArray  # int32 (n_nodes,)
-    value: NDArray  # int32 (n_nodes, n_outputs), 0 in an inner node
+    value: NDArray  # int32 (n_nodes, n_outputs), 0 in an inner node; of others any number
 
 
 def compact_trees(forest: Forest) -> list[CompactTree]:
@@ -54,3 +55,55 @@ def _compact(
         right=np.where(inner, number[2 * at + 2], -1).astype(np.int32),
         value=np.where(inner[:, None], 0, value).astype(np.int32),
     )
+
+
+def forest_of(trees: list[CompactTree]) -> Forest:
+    """Fill up trees to complete ones of the depth of the deepest, the inverse of `compact_trees`.
+
+    Raises
+    ------
+    InputError
+        Where trees have more than 16 levels of tests.
+    """
+    levels = [_levels(tree) for tree in trees]
+    depths = [len(of_tree) - 1 for of_tree in levels]
+    deep = [tree for tree, depth in enumerate(depths) if depth > MAX_DEPTH]
+    if deep:
+        raise InputError(
+            f"trees must have at most {MAX_DEPTH} levels of tests; tree {deep[0]} has "
+            f"{depths[deep[0]]} ({len(deep)} of {len(trees)} are too deep). Train the model again "
+            f"with max_depth={MAX_DEPTH}."
+        )
+    depth = max(1, *depths)
+    shape = len(trees), 2**depth - 1
+    feature, missing_left = np.zeros(shape, np.int32), np.zeros(shape, bool)
+    threshold = np.full(shape, np.inf, np.float32)
+    leaf_slot = np.zeros((len(trees), 2**depth), np.int32)
+    first, values = 0, []
+    for number, (tree, of_tree) in enumerate(zip(trees, levels, strict=True)):
+        slot = np.cumsum(tree.feature < 0) - 1 + first  # of a leaf
+        first = slot[-1] + 1
+        values.append(tree.value[tree.feature < 0])
+        for level, (node, place) in enumerate(of_tree):
+            inner = tree.feature[node] >= 0
+            at = number, 2**level - 1 + place[inner]
+            feature[at] = tree.feature[node[inner]]
+            threshold[at] = tree.threshold[node[inner]]
+            missing_left[at] = tree.missing_left[node[inner]]
+            width = 2 ** (depth - level)  # leaves below a node of this level
+            below = width * place[~inner, None] + np.arange(width)
+            leaf_slot[number, below] = slot[node[~inner], None]
+    value = np.ascontiguousarray(np.concatenate(values), np.int32)
+    return Forest(feature, threshold, missing_left, leaf_slot, value)
+
+
+def _levels(tree: CompactTree) -> list[tuple[NDArray, NDArray]]:
+    """List the nodes of each level, and their places in a complete tree, from left to right."""
+    levels, node, place = [], np.zeros(1, np.int64), np.zeros(1, np.int64)
+    while len(node):
+        levels.append((node, place))
+        split = tree.feature[node] >= 0
+        node, place = node[split], place[split]
+        node = np.stack([tree.left[node], tree.right[node]], axis=1).ravel()
+        place = (2 * place[:, None] + np.arange(2)).ravel()
+    return levels

@@ -12,4 +12,5 @@ __all__ = ["predict_arrow", "ranking_schema", "read_manifest"]
 
 # pyarrow is imported when tables are read.
 _HOMES = {"predict_arrow": "arrow", "ranking_schema": "arrow", "read_manifest": "manifest"}
-__getattr__, __dir__ = lazily(__name__, _HOMES)
+if not TYPE_CHECKING:  # for a type checker would take any name for one of these
+    __getattr__, __dir__ = lazily(__name__, _HOMES)

@@ -59,7 +59,7 @@ class NothingDone(InputError):
     """Every part failed; ``failed`` tells why."""
 
     def __init__(self, failed: Sequence[FailedPart]):
-        self.failed = tuple(failed)
+        self.failed: tuple[FailedPart, ...] = tuple(failed)
         names = dict.fromkeys(part.input for part in failed)
         several = f" {len(failed)} of {len(failed)} failed: {', '.join(names)}"
         super().__init__(failed[0].reason + (several if len(failed) > 1 else ""))

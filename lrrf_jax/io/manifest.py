@@ -204,7 +204,7 @@ class Journal:
     """
 
     def __init__(self, folder: str, tag: str):
-        self.path = os.path.join(folder, f"{tag}.jsonl")
+        self.path: str = os.path.join(folder, f"{tag}.jsonl")
 
     def rewrite(self, records: Iterable[PartRecord | FailureRecord]) -> Self:
         """Replace all lines at once."""

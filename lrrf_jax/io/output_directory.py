@@ -31,7 +31,9 @@ class OutputDirectory:
     """A file for every part, with a manifest from which a later run goes on."""
 
     def __init__(self, path: str, format: str | None, shard: Shard, plan: dict[str, Any]):
-        self.path, self.format, self._shard = path, format or "parquet", shard
+        self.path: str = path
+        self.format: str = format or "parquet"
+        self._shard = shard
         self._plan = plan  # what manifest.write_plan stores
         self._folder = os.path.join(path, manifest.FOLDER)
         self._journal = Journal(self._folder, shard.tag)

@@ -60,7 +60,8 @@ class OutputFile:
     finished: dict[tuple[str, int], PartRecord] = {}  # a single file starts anew
 
     def __init__(self, path: str, format: str | None):
-        self.path, self.format = path, format
+        self.path: str = path
+        self.format: str | None = format
 
     def require_free(self, sources: Sequence[Source], overwrite: bool) -> None:
         """Raise InputError where the file cannot be written, or is one that nobody gave up."""

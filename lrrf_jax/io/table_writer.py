@@ -96,8 +96,8 @@ class TableWriter:
         format: str | None = None,
         temporary: str | None = None,
     ):
-        self.path = os.fsdecode(path)
-        self.format = format or os.path.splitext(self.path)[1].lower().lstrip(".")
+        self.path: str = os.fsdecode(path)
+        self.format: str = format or os.path.splitext(self.path)[1].lower().lstrip(".")
         if self.format not in SINKS:
             raise InputError(
                 f"{self.path}: the output format must be one of {', '.join(SINKS)}; it is "
@@ -106,8 +106,10 @@ class TableWriter:
             )
         require_output_place(self.path)
         folder, name = os.path.split(self.path)
-        self.n_rows = 0
-        self.temporary = temporary or os.path.join(folder, f".{name}.{uuid.uuid4().hex[:12]}.tmp")
+        self.n_rows: int = 0
+        self.temporary: str = temporary or os.path.join(
+            folder, f".{name}.{uuid.uuid4().hex[:12]}.tmp"
+        )
         self._sink: Sink | None = None
         with self._writing():
             self._file: IO[bytes] = open(self.temporary, "xb")

@@ -79,10 +79,11 @@ __all__ = [
 ]
 
 _HOMES = {class_name: module for module, class_name in (p.split(".") for p in _PLACES.values())}
-__getattr__, __dir__ = lazily(__name__, _HOMES | {"LabelRanker": "base"})
+if not TYPE_CHECKING:  # for a type checker would take any name for one of these
+    __getattr__, __dir__ = lazily(__name__, _HOMES | {"LabelRanker": "base"})
 
 
-def load(path: str | os.PathLike) -> Any:
+def load(path: str | os.PathLike[str]) -> Any:
     """Read a model that :meth:`LabelRanker.save` wrote; nothing in the file is executed.
 
     Raises

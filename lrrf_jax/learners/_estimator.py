@@ -14,7 +14,7 @@ import re
 import sys
 import types
 from collections.abc import Iterator, Sequence
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 _MODULE = "sklearn.base"
 # What scikit-learn alone answers, asked by notebooks and others that need not have imported it.
@@ -67,10 +67,12 @@ class Estimator:
 
         return BaseEstimator.__sklearn_tags__(self)
 
-    def __getattr__(self, name: str) -> Any:
-        if _ANSWERS.fullmatch(name):
-            return getattr(_with_scikit_learn(self), name)
-        return object.__getattribute__(self, name)  # which says what is wrong, as it just did
+    if not TYPE_CHECKING:  # a type checker would take any name for one that is there
+
+        def __getattr__(self, name: str) -> Any:
+            if _ANSWERS.fullmatch(name):
+                return getattr(_with_scikit_learn(self), name)
+            return object.__getattribute__(self, name)  # which says what is wrong, as it just did
 
 
 def becomes_estimator(learner: Learner) -> Learner:

@@ -174,7 +174,7 @@ class RankingModel(PartialModel, DeviceModel, FileModel):
         """
         return answer(self, X, output, lambda features: self._map_rows(True, features))
 
-    def compile(self, batch_sizes: Sequence[int] | None = None) -> Self:
+    def compile(self, batch_sizes: Sequence[int] | None = None, *, scores: bool = False) -> Self:
         """Compile what :meth:`predict` needs now, so that no later call waits for it.
 
         Rows are cut into batches of at most nine sizes (four on accelerators), each with a program
@@ -187,6 +187,8 @@ class RankingModel(PartialModel, DeviceModel, FileModel):
         ----------
         batch_sizes : sequence of int, optional
             Numbers of rows that will be asked for. None: any.
+        scores : bool
+            Compile also what :meth:`predict_scores` needs.
 
         Returns
         -------
@@ -202,7 +204,8 @@ class RankingModel(PartialModel, DeviceModel, FileModel):
         if not backend.on_host:
             largest = [size * n_devices for size in backend.batch_sizes]
             for n_rows in rows or [1, *largest]:
-                self._map_rows(True, np.zeros((n_rows, self._n_columns), np.float32))
+                for of_ranks in (True, False)[: 1 + scores]:
+                    self._map_rows(of_ranks, np.zeros((n_rows, self._n_columns), np.float32))
             return self
         sizes = set(backend.batch_sizes)
         if batch_sizes is not None:
@@ -213,9 +216,11 @@ class RankingModel(PartialModel, DeviceModel, FileModel):
         if few is not None:
             few.ranks(np.zeros((1, self._n_columns), np.float32))  # which makes its tables
         with our_settings():
-            for size in sorted(sizes - self._seen(True).sizes):
-                np.asarray(self._ranks(np.zeros((size, self._n_columns), np.float32)))
-                self._seen(True).sizes.add(size)
+            for of_ranks in (True, False)[: 1 + scores]:
+                function, seen = self._ranks if of_ranks else self._scores, self._seen(of_ranks)
+                for size in sorted(sizes - seen.sizes):
+                    np.asarray(function(np.zeros((size, self._n_columns), np.float32)))
+                    seen.sizes.add(size)
         return self
 
     def predict_order(self, X: Any, output: str | None = None) -> Any:

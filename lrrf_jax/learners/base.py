@@ -7,7 +7,7 @@ import inspect
 import logging
 import numbers
 import time
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import jax
 import numpy as np
@@ -15,6 +15,7 @@ import numpy as np
 from lrrf_jax._jax_settings import our_settings
 from lrrf_jax._program_limit import make_room_for_programs
 from lrrf_jax._threefry import key_from_seed
+from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import require_choice
 from lrrf_jax.learners._coding import UNSEEN, in_order, one_hot
 from lrrf_jax.learners._estimator import Estimator, becomes_estimator
@@ -32,7 +33,7 @@ from lrrf_jax.learners.persistence.stored import StoredModel
 from lrrf_jax.learners.streaming import Seen
 from lrrf_jax.rankings.statistics import borda_votes_on_host
 
-logger = logging.getLogger("lrrf_jax")
+logger: logging.Logger = logging.getLogger("lrrf_jax")
 logger.addHandler(logging.NullHandler())  # what is logged is shown where somebody asks for it
 
 
@@ -64,6 +65,10 @@ class LabelRanker(Parametrised, RankingModel, StoredModel, Estimator):
 
     missing: str = "unknown"
     unseen: str = dataclasses.field(default="error", metadata=LATER)
+
+    if TYPE_CHECKING:  # of `LEARNERS[name]`, of which only the class has the names of parameters
+
+        def __init__(self, *args: Any, **parameters: Any) -> None: ...
 
     codes_categories = "one-hot"  # or "ordered", see `_coding`
 
@@ -166,7 +171,8 @@ class LabelRanker(Parametrised, RankingModel, StoredModel, Estimator):
             self._seed = self._draw_seed()
             key = key_from_seed(self._seed)
             params, config = self._fit(key, table, **options)
-        self.n_features_in_, self._categories = n_features, table.categories
+        self.n_features_in_: int = n_features
+        self._categories = table.categories
         self._set_fitted(params, config, table.labels, table.feature_names)
         logger.info(
             "%s fitted: %d rows, %d features, %d labels, in %.3f s",
@@ -208,10 +214,11 @@ class LabelRanker(Parametrised, RankingModel, StoredModel, Estimator):
         return int(state.randint(2**31 - 1))
 
     def _set_fitted(self, params: Any, config: Any, labels: Any, feature_names: Any) -> None:
-        self.params_, self.config_ = params, config
-        self.labels_ = np.array(labels, dtype=str)
+        self.params_: Any = params
+        self.config_: Any = config
+        self.labels_: NDArray = np.array(labels, dtype=str)
         if feature_names is not None:
-            self.feature_names_in_ = np.array(feature_names, dtype=object)
+            self.feature_names_in_: NDArray = np.array(feature_names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
         self._forget_derived()
@@ -234,7 +241,7 @@ class LabelRanker(Parametrised, RankingModel, StoredModel, Estimator):
         if "params_" in self.__dict__:
             self._prepare()
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         tags.target_tags.two_d_labels = True

@@ -268,7 +268,7 @@ class ConstraintClassificationLabelRanker(UtilityLabelRanker):
 
     def _fit(self, key: Any, table: TrainingTable) -> tuple[LinearParams, PlainConfig]:
         with on_host():  # row after row, and pair after pair
-            params, self.n_iter_, self.n_mistakes_ = fit_cc(
+            params, n_iter, n_mistakes = fit_cc(
                 key,
                 table,
                 epochs=int(self.epochs),
@@ -278,6 +278,8 @@ class ConstraintClassificationLabelRanker(UtilityLabelRanker):
                 fit_intercept=bool(self.fit_intercept),
                 max_pairs=int(self.max_pairs),
             )
+        self.n_iter_: int = n_iter
+        self.n_mistakes_: int = n_mistakes
         return params, PlainConfig(table.positions.shape[1])
 
     _extra_types: ClassVar[dict[str, Any]] = {

@@ -227,7 +227,7 @@ class LogLinearLabelRanker(UtilityLabelRanker):
         require_integer(self.n_rounds, "n_rounds", 1)
 
     def _fit(self, key: Any, table: TrainingTable) -> tuple[LinearParams, PlainConfig]:
-        params, self.n_iter_ = fit_ll(
+        params, n_iter = fit_ll(
             table,
             solver=self.solver,
             fit_intercept=bool(self.fit_intercept),
@@ -236,6 +236,7 @@ class LogLinearLabelRanker(UtilityLabelRanker):
             tolerance=self.tolerance,
             n_rounds=self.n_rounds,
         )
+        self.n_iter_: int = n_iter
         return params, PlainConfig(table.positions.shape[1])
 
     def _preferences(self, features: NDArray) -> NDArray:

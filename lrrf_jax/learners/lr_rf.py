@@ -62,7 +62,7 @@ class RandomForestLabelRanker(ForestLabelRanker):
     """
 
     name = "lr-rf"
-    criteria = CRITERIA
+    criteria: ClassVar[tuple[str, ...]] = CRITERIA
 
     criterion: str = "tlac"
     purity: str = "ranking"

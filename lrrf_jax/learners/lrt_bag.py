@@ -4,7 +4,7 @@ Aledo, Gámez and Molina, "Tackling the supervised label ranking problem by bagg
 2017.
 """
 
-from typing import Any
+from typing import Any, ClassVar
 
 from lrrf_jax.learners.forest.mallows import MallowsLeavesLabelRanker
 from lrrf_jax.learners.forest.ranker import ForestLabelRanker
@@ -54,7 +54,7 @@ class WidthMallowsTreesLabelRanker(_IntervalMallowsTrees):
     """
 
     name = "w-lrt-bag"
-    fixed = BaggedMallowsTreesLabelRanker.fixed | {"splitter": "width"}
+    fixed: ClassVar[dict[str, Any]] = BaggedMallowsTreesLabelRanker.fixed | {"splitter": "width"}
 
 
 class FrequencyMallowsTreesLabelRanker(_IntervalMallowsTrees):
@@ -71,4 +71,6 @@ class FrequencyMallowsTreesLabelRanker(_IntervalMallowsTrees):
     """
 
     name = "f-lrt-bag"
-    fixed = BaggedMallowsTreesLabelRanker.fixed | {"splitter": "frequency"}
+    fixed: ClassVar[dict[str, Any]] = BaggedMallowsTreesLabelRanker.fixed | {
+        "splitter": "frequency"
+    }

@@ -2,8 +2,10 @@
 
 Measures of rankings (``OF_RANKINGS``) take ``(y_true, y_pred, sample_weight=None, *,
 per_row=False)``, measures of the choices that a ranking leads to (``OF_SCORES``) take ``scores``
-in place of ``y_true``:
+in place of ``y_true``.
 
+Parameters
+----------
 y_true : array-like or DataFrame, shape (n_samples, n_labels)
     True positions, 1 = best, NaN = unknown. A measure looks only at the labels that the truth
     ranks.
@@ -19,6 +21,8 @@ sample_weight : array-like of non-negative numbers, shape (n_samples,), optional
 per_row : bool
     If true, return a float64 array (n_samples,) with NaN where the measure is undefined.
 
+Notes
+-----
 The result is the mean over the rows in which the measure is defined, a Python float. Rows without
 a known pair of labels (two ranked labels that the truth does not tie; for `tau_x` two that it
 ranks), for measures of scores rows with fewer than two known scores, are left out. `InputError` is

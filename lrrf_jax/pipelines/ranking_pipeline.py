@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, NoReturn, Self
 
 import numpy as np
 import sklearn
@@ -213,6 +213,17 @@ class RankingPipeline(Pipeline):
             raise _refusal(error) from error
         model_file.write_model(path, own | arrays, header)
 
+    def export(self, path: str | os.PathLike[str], *_: Any, **__: Any) -> NoReturn:
+        """Raise InputError: files of other libraries hold no steps before a learner.
+
+        What they do to rows has to be done before the file is applied: export ``ranker``, and give
+        it what ``pipeline[:-1].transform`` makes of the rows, as float32.
+        """
+        raise InputError(
+            f"{os.fsdecode(path)}: other libraries get the learner, and not the steps before it. "
+            "Export pipeline.ranker, and apply the file to pipeline[:-1].transform(X)."
+        )
+
     def predict_file(self, inputs: Any, output: str | os.PathLike[str], **options: Any) -> Any:
         """Rank the labels for every row of tables, as `LabelRanker.predict_file`."""
         from lrrf_jax.io.batch import predict_files
@@ -233,7 +244,7 @@ class RankingPipeline(Pipeline):
 
     @property
     def unseen(self) -> str:
-        """What other levels are in columns of text, "error" or "missing": as the encoders say."""
+        """What other levels are in columns of text, "error" or "missing", as the encoders say."""
         return self.stored().steps[0][1].unseen
 
     @property

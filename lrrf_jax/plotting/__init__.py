@@ -12,6 +12,7 @@ from lrrf_jax.plotting.importances import plot_importances
 from lrrf_jax.plotting.positions import plot_positions
 from lrrf_jax.plotting.preferences import plot_preferences
 from lrrf_jax.plotting.reliability import plot_reliability
+from lrrf_jax.plotting.shap_summary import plot_shap_summary
 from lrrf_jax.plotting.spread import plot_spread
 from lrrf_jax.plotting.tree import plot_tree
 
@@ -23,6 +24,7 @@ __all__ = [
     "plot_positions",
     "plot_preferences",
     "plot_reliability",
+    "plot_shap_summary",
     "plot_spread",
     "plot_tree",
 ]

@@ -6,6 +6,7 @@ import numpy as np
 
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError
+from lrrf_jax.learners.forest.pair_shares import leaf_signs
 from lrrf_jax.rankings.pairwise import pair_indices
 from lrrf_jax.trees.forest import Forest
 
@@ -24,21 +25,10 @@ def forest_of(ranker: Any, argument: str = "ranker") -> Forest:
     return forest
 
 
-def leaf_signs(ranker: Any) -> NDArray:  # int8 (n_slots, n_pairs)
-    """Tell which label of each pair a leaf prefers: +1 the first, -1 the second, 0 neither."""
-    forest = forest_of(ranker)
-    value = np.asarray(forest.leaf_value)
-    aggregation = ranker.config_.aggregation
-    if aggregation in ("copeland", "kemeny"):
-        return np.sign(value).astype(np.int8)
-    first, second = pair_indices(value.shape[1])
-    ahead = np.sign(value[:, second] - value[:, first])  # of ranks; votes are the other way round
-    return (ahead if aggregation == "two-step" else -ahead).astype(np.int8)
-
-
 def tree_preferences(ranker: Any, X: Any) -> NDArray:  # float64 (n_samples, n_pairs)
     """Mean over trees of the sign of each pair: the share for the first less that against it."""
-    signs = leaf_signs(ranker)
+    forest = forest_of(ranker)
+    signs = leaf_signs(np.asarray(forest.leaf_value), ranker.config_.aggregation)
     slots = ranker._leaf_slots(X)
     means = np.empty((len(slots), signs.shape[1]))
     for start in range(0, len(slots), _ROWS_AT_ONCE):

@@ -1,6 +1,6 @@
 """Feature importances as bars."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,12 +21,12 @@ def plot_importances(
 
     Parameters
     ----------
-    source : fitted ranker with ``feature_importances_``, or array (n_features,) or (n_features, n)
-        Importances. Of several columns, such as the repeats of scikit-learn's
-        ``permutation_importance(...).importances``, the mean is drawn, with one standard
-        deviation.
+    source : fitted ranker, result of a permutation, or array (n_features,) or (n_features, n)
+        The ``feature_importances_`` of a ranker; what scikit-learn's ``permutation_importance``
+        gives, or a measure of `lrrf_jax.evaluation.permutation_importance`; or importances. Of
+        several columns, such as repeats, the mean is drawn, with one standard deviation.
     feature_names : sequence of str, optional
-        By default those of the ranker, or A1, A2, ...
+        By default those of the source, or A1, A2, ...
     errors : array-like, (n_features,), optional
         Half-lengths of error bars.
     top : int
@@ -49,10 +49,19 @@ def plot_importances(
         if given is None:
             raise InputError(
                 f"source has no feature_importances_; {type(source).__name__} knows none. Use "
-                "sklearn.inspection.permutation_importance, and give its importances."
+                "lrrf_jax.evaluation.permutation_importance, and give one of its measures."
             )
         if feature_names is None:
             feature_names = getattr(source, "feature_names_in_", None)
+    elif hasattr(source, "importances"):
+        given = source.importances
+        if feature_names is None:
+            feature_names = getattr(source, "feature_names", None)
+    elif isinstance(source, Mapping):
+        raise InputError(
+            f"source must be one measure of several, {', '.join(map(repr, source))}: give "
+            "found[name]."
+        )
     if np.ndim(given) == 2:
         runs = _canvas.numbers_of(given, "source", 2)
         given = runs.mean(1)

@@ -51,4 +51,5 @@ _HOMES = {
     "sample_plackett_luce": "distributions",
     "statistics": "",
 }
-__getattr__, __dir__ = lazily(__name__, _HOMES)
+if not TYPE_CHECKING:  # for a type checker would take any name for one of these
+    __getattr__, __dir__ = lazily(__name__, _HOMES)

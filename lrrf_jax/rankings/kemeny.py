@@ -115,7 +115,7 @@ def _exact_block(
     best = jnp.zeros((1, n_samples), matrix.dtype)  # of the empty set
     won = jnp.zeros((1, n_labels, n_samples), matrix.dtype)  # a label's preferences over the set
     first_label = [jnp.zeros((1, n_samples), jnp.int32)]
-    sizes, row_of_subset = _subsets(n_labels)
+    sizes, row_of_subset = subsets_by_size(n_labels)
     for members, rest in sizes:  # (n_subsets, size), both
         value = best[rest] + won[rest, members]
         best = jnp.max(value, axis=1)
@@ -209,7 +209,7 @@ def _shift(
 
 
 @functools.cache
-def _subsets(n_labels: int) -> tuple[list[tuple[NDArray, NDArray]], NDArray]:
+def subsets_by_size(n_labels: int) -> tuple[list[tuple[NDArray, NDArray]], NDArray]:
     """List the sets of 1..n_labels labels by size, as (members, rows of the sets without each).
 
     Rows number the sets of one size. The second result gives the row of every bit mask among all

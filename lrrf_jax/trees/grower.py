@@ -72,7 +72,9 @@ def grow_trees(
     return Trees(splits.feature, threshold, splits.missing_left, splits.gain, *leaves)
 
 
-grow_together = jit(grow_trees, static_argnames="config", compiler_options=COMPILER_OPTIONS)
+grow_together: Callable[..., Trees] = jit(
+    grow_trees, static_argnames="config", compiler_options=COMPILER_OPTIONS
+)
 
 
 def _check(keys: TreeKeys, exists: Array, samples: Samples, config: GrowthConfig) -> None:

@@ -10,7 +10,6 @@ import numpy as np
 
 from gpu_benchmark import clocks
 from lrrf_jax._backend import backend_of
-from lrrf_jax.interchange.compact_tree import compact_trees
 from lrrf_jax.interchange.sums import ranks_of_sums
 from lrrf_jax.interchange.to_treelite import to_treelite
 
@@ -40,7 +39,7 @@ def measure_rivals(ranker: Any, features: np.ndarray) -> dict[str, Any]:
         except NotHere as error:
             measured[name] = {"left_out": str(error)}
             continue
-        unequal = ranks_of_sums(sums) != ranker.predict(features)
+        unequal = ranks_of_sums(sums, ranker) != ranker.predict(features)
         measured[name] = {
             "rows": len(features),
             "seconds": seconds,
@@ -52,7 +51,7 @@ def measure_rivals(ranker: Any, features: np.ndarray) -> dict[str, Any]:
 
 def _nvforest(ranker: Any, features: np.ndarray) -> tuple[Callable[[Any], Any], Any, Any]:
     library = _import("nvforest")
-    model = library.load_from_treelite_model(_treelite_model(ranker, features), device="gpu")
+    model = library.load_from_treelite_model(_treelite_model(ranker), device="gpu")
     return model.predict, *_on_device(features)
 
 
@@ -60,15 +59,14 @@ def _fil(ranker: Any, features: np.ndarray) -> tuple[Callable[[Any], Any], Any, 
     library = _import("cuml.fil")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)  # nvForest is to replace it
-        treelite = _treelite_model(ranker, features)
+        treelite = _treelite_model(ranker)
         model = library.ForestInference.load_from_treelite_model(treelite)
     return model.predict, *_on_device(features)
 
 
-def _treelite_model(ranker: Any, features: np.ndarray) -> Any:
+def _treelite_model(ranker: Any) -> Any:
     _import("treelite")
-    trees = compact_trees(ranker.forest_)
-    return to_treelite(trees, features.shape[1])
+    return to_treelite(ranker)
 
 
 def _on_device(features: np.ndarray) -> tuple[Any, Callable[[], None]]:

@@ -89,5 +89,5 @@ def test_the_commands_on_the_page_work(tmp_path, monkeypatch):
             for line in below:
                 assert line.removesuffix("...") in err.getvalue(), (typed, err.getvalue())
         ran += 1
-    assert ran == 8
-    assert sorted(os.listdir()) == ["ranks.csv", "trips.csv", "trips.lrrf"]
+    assert ran == 9
+    assert sorted(os.listdir()) == ["ranks.csv", "trips.csv", "trips.lrrf", "trips.treelite"]

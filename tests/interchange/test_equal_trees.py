@@ -7,13 +7,9 @@ import numpy as np
 import pytest
 
 from lrrf_jax.benchmarks import c_reference
-from lrrf_jax.inference.ready import make_ready
 from lrrf_jax.interchange.compact_tree import compact_trees
-from lrrf_jax.interchange.sums import ranks_of_sums
-from lrrf_jax.interchange.to_onnx import to_onnx
+from lrrf_jax.interchange.onnx_trees import trees_to_onnx
 from lrrf_jax.interchange.to_scikit_learn import to_scikit_learn
-from lrrf_jax.interchange.to_treelite import to_treelite
-from lrrf_jax.learners.forest.predict import forest_ranks
 from tests.tree_oracles import plain_sums
 from tests.trees.cases import awkward_rows, random_forest
 
@@ -43,12 +39,6 @@ def ranks(sums):
     )
 
 
-def test_ranks_of_sums_put_the_smallest_first_and_the_lower_label_ahead(case):
-    _, _, sums = case
-    assert any(len(set(row)) < len(row) for row in sums.tolist())
-    np.testing.assert_array_equal(ranks_of_sums(sums.astype(float)), ranks(sums))
-
-
 def test_compact_trees_keep_every_split_and_nothing_below_leaves(case):
     forest, _, _ = case
     for tree, threshold in zip(compact_trees(forest), forest.threshold, strict=True):
@@ -69,40 +59,9 @@ def test_onnx_runtime_sums_what_a_loop_sums(case):
     pytest.importorskip("onnx")
     runtime = pytest.importorskip("onnxruntime")
     forest, rows, sums = case
-    model = to_onnx(compact_trees(forest), rows.shape[1])
+    model = trees_to_onnx(compact_trees(forest), rows.shape[1])
     session = runtime.InferenceSession(model, providers=["CPUExecutionProvider"])
     np.testing.assert_array_equal(session.run(None, {"features": rows})[0], sums)
-
-
-def test_treelite_sums_what_a_loop_sums(case):
-    gtil = pytest.importorskip("treelite.gtil")
-    forest, rows, sums = case
-    model = to_treelite(compact_trees(forest), rows.shape[1])
-    np.testing.assert_array_equal(gtil.predict(model, rows, nthread=1).reshape(sums.shape), sums)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("depth", [1, 2, 5, 8, 12])
-def test_other_engines_rank_as_the_library_does_on_two_hundred_forests(depth):
-    pytest.importorskip("onnx")
-    runtime = pytest.importorskip("onnxruntime")
-    gtil = pytest.importorskip("treelite.gtil")
-    compared = 0
-    for seed in range(40):
-        rng = np.random.default_rng([depth, seed])
-        forest, grid = random_forest(rng, 6, depth, 5, 4, lowest=1, highest=4)
-        rows = np.concatenate([awkward_rows(rng, 192, grid), np.repeat(grid.T, 10, axis=0)[:64]])
-        ours = np.asarray(
-            forest_ranks(make_ready(forest), rows, n_labels=4, aggregation="two-step")
-        )
-        trees = compact_trees(forest)
-        session = runtime.InferenceSession(to_onnx(trees, 5), providers=["CPUExecutionProvider"])
-        sums = session.run(None, {"features": rows})[0]
-        np.testing.assert_array_equal(ranks_of_sums(sums), ours)
-        sums = gtil.predict(to_treelite(trees, 5), rows, nthread=1)
-        np.testing.assert_array_equal(ranks_of_sums(sums.reshape(-1, 4)), ours)
-        compared += ours.size
-    assert compared == 40 * 256 * 4
 
 
 def test_scikit_learn_means_what_a_loop_sums(case):

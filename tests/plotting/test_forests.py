@@ -12,6 +12,7 @@ import pytest
 from lrrf_jax import RandomForestLabelRanker, load, metrics
 from lrrf_jax._validation import InputError
 from lrrf_jax.learners import LEARNERS, ConsensusLabelRanker
+from lrrf_jax.learners.forest.pair_shares import leaf_signs
 from lrrf_jax.learners.forest.tree_ranker import TreeLabelRanker
 from lrrf_jax.plotting import _forest as facts
 from lrrf_jax.plotting import (
@@ -203,7 +204,7 @@ def test_without_rows_leaves_show_what_they_vote_for(which, iris, request):
     ranker = request.getfixturevalue(which)
     ax = plot_tree(ranker, 2, max_depth=3)
     named = [lines for lines in node_texts(ax) if "≥" not in lines[0]]
-    value = facts.leaf_signs(ranker)
+    value = leaf_signs(ranker.forest_.leaf_value, ranker.config_.aggregation)
     slots = {int(slot) for slot in np.asarray(ranker.forest_.leaf_slot)[2]}
     wins = {
         slot: [value[slot, :2].sum(), value[slot, 2] - value[slot, 0], -value[slot, 1:].sum()]

@@ -59,7 +59,7 @@ class Checkpoint:
         *,
         together: bool = False,
     ) -> None:
-        self.folder = os.fspath(folder)
+        self.folder: str = os.fspath(folder)
         self.fit = fit
         self.n_features = n_features
         self._together = together

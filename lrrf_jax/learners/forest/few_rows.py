@@ -43,7 +43,7 @@ class FewRowsRanker:
         self._source, self._aggregation = forest, aggregation
         self._positions = np.arange(1, n_labels + 1, dtype=np.int32)
         trees_allow = _MOST_ROW_TREES // forest.n_trees
-        self.most_rows = max(_MOST_ROWS_AT_ANY_RATE, min(_MOST_ROWS, trees_allow))
+        self.most_rows: int = max(_MOST_ROWS_AT_ANY_RATE, min(_MOST_ROWS, trees_allow))
         cells = forest.n_trees * max(_LEAST_COLUMNS, forest.n_outputs)
         self._rows_at_once = max(1, min(_ROWS_AT_ONCE, _CELLS_AT_ONCE // cells))
         searched = n_labels**2 if aggregation == "kemeny" else 1

@@ -55,7 +55,7 @@ class MallowsLeavesLabelRanker(TreeLabelRanker):
     criterion: str = "dispersion"
     min_samples_split: int | None = None  # type: ignore[assignment]
 
-    criteria = DISPERSIONS
+    criteria: ClassVar[tuple[str, ...]] = DISPERSIONS
     fixed: ClassVar[dict[str, Any]] = {"aggregation": "two-step"}
 
     def _config(self, shape: TableShape) -> ForestConfig:

@@ -9,11 +9,10 @@ import numpy as np
 from jax import lax
 
 from lrrf_jax._programs import jit
-from lrrf_jax._threefry import key_from_seed
 from lrrf_jax._typing import Array, NDArray
 from lrrf_jax._xla import COMPILER_OPTIONS
 from lrrf_jax.inference.ready import ReadyForest
-from lrrf_jax.learners.forest.bootstraps import bootstrap_table
+from lrrf_jax.learners.forest.covers import drawn_weights
 from lrrf_jax.learners.forest.leaves import slots
 from lrrf_jax.learners.forest.warm_start import LastFit
 
@@ -49,11 +48,8 @@ def neighbors(
 ) -> tuple[NDArray, NDArray]:  # int64 (n_samples, k), float32 (n_samples, k)
     """Find the training rows of most weight in the leaves of each row."""
     n_training, n_trees = len(last.features), forest.leaf_slot.shape[0]
-    key = key_from_seed(last.seed)
     slot = slots(last.features, forest)
-    weight = bootstrap_table(key, n_training, n_trees, last.config.bootstrap).astype(np.float64)
-    if last.weight is not None:
-        weight = weight * last.weight[:, None]
+    weight = drawn_weights(last, n_trees)
     of_slot = np.bincount(slot.ravel(), weight.ravel(), len(forest.leaf_value))
     share = weight / np.maximum(of_slot[slot], np.finfo(np.float64).tiny) / n_trees
     training_slot = np.where(weight > 0, slot, -1).astype(np.int32)

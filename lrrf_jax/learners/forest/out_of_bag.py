@@ -55,7 +55,7 @@ class OutOfBag:
         self._key, self._table, self._config = key, table, config
         self._sums: NDArray | int = 0  # int32 (n_samples, n_outputs)
         self._known = np.zeros(len(table.features), bool)  # rows that some tree did not draw
-        self.n_trees = 0
+        self.n_trees: int = 0
 
     def add(self, forest: Forest) -> float:
         """Add the trees that come next; returns the mean tau so far, NaN where there is none."""

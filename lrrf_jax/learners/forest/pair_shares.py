@@ -10,6 +10,18 @@ from lrrf_jax.trees.forest import Forest
 _CELLS_AT_ONCE = 2**18  # of rows x pairs, which a cache holds
 
 
+def leaf_signs(
+    value: NDArray,  # int32 (n_slots, n_outputs), of leaves
+    aggregation: str,
+) -> NDArray:  # int8 (n_slots, n_pairs)
+    """Tell which label of each pair a leaf prefers: +1 the first, -1 the second, 0 neither."""
+    if aggregation in SHRUNKEN:
+        return np.sign(value).astype(np.int8)
+    first, second = pair_indices(value.shape[1])
+    ahead = np.sign(value[:, second] - value[:, first])  # of ranks; votes are the other way round
+    return (ahead if aggregation == "two-step" else -ahead).astype(np.int8)
+
+
 def forest_preferences(
     forest: Forest,
     leaf: NDArray,  # int32 (n_samples, n_trees)

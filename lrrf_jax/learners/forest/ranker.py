@@ -173,7 +173,9 @@ class ForestLabelRanker(TreeLabelRanker):
             if self.oob_score:
                 seen = OutOfBag(key, table, config)
                 seen.add(params.forest)
-                self.oob_ranking_, self.oob_score_ = seen.rankings()
+                rankings, score = seen.rankings()
+                self.oob_ranking_: NDArray = rankings
+                self.oob_score_: float = score
         self._last_fit = LastFit.of(table, config, self.missing, self._seed, grown)
         return params, config
 
@@ -239,10 +241,10 @@ class ForestLabelRanker(TreeLabelRanker):
         with use_threads(self.n_jobs):
             return super()._leaves(features)
 
-    def compile(self, batch_sizes: Sequence[int] | None = None) -> Self:
+    def compile(self, batch_sizes: Sequence[int] | None = None, *, scores: bool = False) -> Self:
         """Compile what :meth:`predict` needs now; see :meth:`LabelRanker.compile`."""
         with use_threads(self.n_jobs):
-            return super().compile(batch_sizes)
+            return super().compile(batch_sizes, scores=scores)
 
     # ------------------------------------------------------------------------------- fitted
     @property

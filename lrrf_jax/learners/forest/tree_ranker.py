@@ -20,7 +20,7 @@ from lrrf_jax.learners.forest.fit import ForestParams, Grower, Importances, impo
 from lrrf_jax.learners.forest.leaves import leaves
 from lrrf_jax.learners.forest.pair_shares import forest_preferences
 from lrrf_jax.learners.forest.predict import apply_spread, forest_ranks, forest_scores
-from lrrf_jax.learners.forest.views import TreeViews
+from lrrf_jax.learners.forest.reasons import TreeReasons
 from lrrf_jax.learners.forest.warm_start import LastFit
 from lrrf_jax.learners.on_device import RowFunction
 from lrrf_jax.learners.persistence import schema
@@ -36,7 +36,7 @@ from lrrf_jax.trees.blocks import Grown
 from lrrf_jax.trees.forest import Forest
 
 
-class TreeLabelRanker(LabelRanker, TreeViews):
+class TreeLabelRanker(LabelRanker, TreeReasons):
     """A label ranker that keeps a :class:`Forest`, of one tree or many.
 
     Parameters

@@ -13,7 +13,7 @@ from lrrf_jax.learners.persistence.schema import Stored
 # A spread below this share of the mean is what rounding to float32 leaves of a constant.
 _MIN_SPREAD = 1e-6
 # Values this many spreads from the mean are cut off: sums of products then stay finite.
-_FARTHEST = 1e9
+FARTHEST = 1e9
 _MIN_SCALE = float(np.finfo(np.float32).tiny)
 _LARGEST = float(np.finfo(np.float32).max)
 
@@ -71,7 +71,7 @@ def scaled(
 ) -> Array:  # float32, same shape
     """Move and shrink the features; no value is farther than 1e9 from 0."""
     moved = jnp.subtract(features, scaling.centre)  # NumPy would warn of an overflow
-    return jnp.clip(moved * scaling.scale, -_FARTHEST, _FARTHEST)
+    return jnp.clip(moved * scaling.scale, -FARTHEST, FARTHEST)
 
 
 @jit
@@ -95,6 +95,6 @@ def params_of(scaling: Scaling, models: NDArray) -> LinearParams:
 def params_violation(params: LinearParams) -> str | None:
     """Say whether an output might not be finite, of parameters that were read from a file."""
     largest = [max(-float(a.min()), float(a.max())) for a in (params.weight, params.intercept)]
-    if largest[0] * len(params.weight) * _FARTHEST + largest[1] > _LARGEST / 4:
+    if largest[0] * len(params.weight) * FARTHEST + largest[1] > _LARGEST / 4:
         return "weights are so large that a score could be infinite"
     return None

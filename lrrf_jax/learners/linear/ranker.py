@@ -58,4 +58,4 @@ class UtilityLabelRanker(LinearLabelRanker):
         return {"n_iter": self.n_iter_}
 
     def _restore_extra(self, extra: dict[str, Any]) -> None:
-        self.n_iter_ = int(extra["n_iter"])
+        self.n_iter_: int = int(extra["n_iter"])

@@ -29,7 +29,7 @@ _HEADER: dict[str, Any] = {
 _OPTIONAL = frozenset(
     {"categories", "missing_values"}
 )  # entries that files of this format may lack
-ADDED = {"format_version": int, "library_version": str, "sha256": str}
+ADDED: dict[str, type] = {"format_version": int, "library_version": str, "sha256": str}
 
 
 def flatten(params: Any, prefix: str = "") -> dict[str, NDArray]:

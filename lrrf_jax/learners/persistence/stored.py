@@ -66,7 +66,7 @@ class StoredModel:
         """Take back what :meth:`_extra_header` gave."""
 
     # ------------------------------------------------------------------------------- files
-    def save(self, path: str | os.PathLike) -> None:
+    def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to one file, which :func:`lrrf_jax.load` reads.
 
         The file holds arrays (safetensors) and a JSON header with a format version and a
@@ -82,7 +82,56 @@ class StoredModel:
         header, arrays = self._stored(path)
         model_file.write_model(path, arrays, header)
 
-    def _stored(self, path: str | os.PathLike) -> tuple[dict[str, Any], dict[str, NDArray]]:
+    def export(
+        self, path: str | os.PathLike[str], format: str | None = None, overwrite: bool = False
+    ) -> tuple[str, ...]:
+        """Write the fitted model for other libraries; what this one reads again is `save`'s.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file, in a directory that is there.
+        format : {"onnx", "treelite", "stablehlo"}, optional
+            By default what the suffix says: .onnx, .treelite or .stablehlo.
+        overwrite : bool
+            Replace files that are there already.
+
+        Returns
+        -------
+        tuple of str
+            The files that were written, whole or not at all: the model; and of StableHLO, which has
+            no place for names, a JSON document beside it, ``path + ".json"``.
+
+        Raises
+        ------
+        InputError
+            Where a format does not hold such a learner: ONNX and StableHLO hold trees, linear
+            learners and the consensus, treelite holds trees; where the package for the format is
+            not installed; where the file is there already; its subclass OutputError where it cannot
+            be written.
+
+        Notes
+        -----
+        ``docs/how-to/export.md`` says what is in the files and how they are applied.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> from lrrf_jax import RandomForestLabelRanker
+        >>> ranker = RandomForestLabelRanker(2, max_depth=1, random_state=0)
+        >>> ranker = ranker.fit([[0.0], [1], [2], [3]], [[1, 2], [1, 2], [2, 1], [2, 1]])
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> files = ranker.export(pathlib.Path(folder.name, "forest.treelite"))
+        >>> [pathlib.Path(file).name for file in files]
+        ['forest.treelite']
+        >>> folder.cleanup()
+        """
+        from lrrf_jax.interchange.files import export_model
+
+        require_fitted(self)
+        return export_model(self, path, format, overwrite)
+
+    def _stored(self, path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, NDArray]]:
         """Return what goes into a model file, when it is known to be read again."""
         require_fitted(self)
         params = schema.without_later(type(self), plain(self.get_params(deep=False)))

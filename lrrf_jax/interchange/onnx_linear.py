@@ -1,0 +1,63 @@
+"""Linear learners, and the constant one, as operators of ONNX."""
+
+import numpy as np
+
+from lrrf_jax._typing import NDArray
+from lrrf_jax.interchange.onnx_graph import Graph, Value
+from lrrf_jax.interchange.onnx_ranks import Ranked, ordering_of
+from lrrf_jax.learners.linear.params import FARTHEST, LinearParams
+from lrrf_jax.rankings.pairwise import n_labels_of_pairs, pair_indices
+
+
+def ranked_by_utilities(graph: Graph, rows: Value, params: LinearParams) -> Ranked:
+    """Rank by linear utilities, as `predict.utility_rows` does."""
+    return _ranked(graph, _outputs(graph, rows, params), params.weight.shape[1])
+
+
+def ranked_by_votes(graph: Graph, rows: Value, params: LinearParams, voting: str) -> Ranked:
+    """Rank by the votes of the pairs, as `rpc.rpc_rows` does."""
+    logit = _outputs(graph, rows, params)
+    against = graph("Neg", logit)
+    if voting == "soft":
+        one, other = graph("Sigmoid", logit), graph("Sigmoid", against)
+    else:
+        half = np.array(0.5)
+        one, other = (
+            graph("Add", graph("Mul", graph("Sign", side), half), half) for side in (logit, against)
+        )
+    n_labels = n_labels_of_pairs(params.weight.shape[1])
+    first, second = (graph.small(np.eye(n_labels)[label]) for label in pair_indices(n_labels))
+    votes = graph("Add", graph("MatMul", one, first), graph("MatMul", other, second))
+    return _ranked(graph, votes, n_labels)
+
+
+def ranked_alike(graph: Graph, rows: Value, scores: NDArray) -> Ranked:
+    """Rank all rows by the same scores, float32 (n_labels,)."""
+    n_labels = len(scores)
+    n_rows = graph("Shape", rows, end=1)
+    shape = graph("Concat", n_rows, np.array([n_labels]), axis=0)
+    of_rows = graph("Expand", scores[None], shape)
+    return Ranked(ordering_of(graph, of_rows, n_labels), of_rows)
+
+
+def known_rows(graph: Graph, rows: Value) -> str:  # bool (n_samples, 1)
+    """Find the rows without a value that is missing or infinite."""
+    finite = graph("LessOrEqual", graph("Abs", rows), np.array(np.finfo(np.float32).max))
+    return graph.cast(graph("ReduceMin", graph.cast(finite, np.int32), axes=[1]), np.bool_)
+
+
+def _outputs(graph: Graph, rows: Value, params: LinearParams) -> str:
+    """Evaluate the linear functions, float64; features are scaled in float32, as in training."""
+    moved = graph("Mul", graph("Sub", rows, np.asarray(params.centre)), np.asarray(params.scale))
+    limit = np.array(FARTHEST, np.float32)
+    scaled = graph.cast(graph("Clip", moved, -limit, limit), np.float64)
+    weight, intercept = (
+        graph.cast(np.asarray(values), np.float64) for values in (params.weight, params.intercept)
+    )
+    return graph("Add", graph("MatMul", scaled, weight), intercept)
+
+
+def _ranked(graph: Graph, scores: Value, n_labels: int) -> Ranked:
+    # Scores are float32 in the end: what ties there goes by the index of the label.
+    scores = graph.cast(scores, np.float32)
+    return Ranked(ordering_of(graph, scores, n_labels), scores)
