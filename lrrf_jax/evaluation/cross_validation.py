@@ -96,7 +96,7 @@ class CrossValidation:
 
     @property
     def std(self) -> float:
-        """Standard deviation of the scores of all folds of all repeats, with divisor number - 1."""
+        """Standard deviation of the scores of all folds of all repeats (divisor: number - 1)."""
         known = self._known()
         return float(known.std(ddof=1)) if known.size > 1 else 0.0
 
