@@ -16,11 +16,7 @@ from lrrf_jax.benchmarks import c_reference
 from lrrf_jax.benchmarks.c_reference import NotAvailable
 from lrrf_jax.benchmarks.cases import Plan
 from lrrf_jax.benchmarks.timing import Engine
-from lrrf_jax.interchange.compact_tree import compact_trees
-from lrrf_jax.interchange.onnx_trees import trees_to_onnx
-from lrrf_jax.interchange.sums import ranks_of_sums
-from lrrf_jax.interchange.to_scikit_learn import to_scikit_learn
-from lrrf_jax.interchange.to_treelite import to_treelite
+from lrrf_jax.interchange import ranks_of_sums, to_onnx, to_scikit_learn, to_treelite
 from lrrf_jax.learners import LEARNERS, RandomForestLabelRanker
 
 OURS = "lrrf_jax"
@@ -45,8 +41,8 @@ NOTES = {
         OURS: "predict of RandomForestLabelRanker: float32 matrix in, ranks out, checks included",
         SCIKIT_LEARN: "predict of a RandomForestRegressor that holds the same trees; means out, "
         "no ranking",
-        ONNX: "the same trees as a TreeEnsembleRegressor (BRANCH_GTE, SUM); sums out, no ranking",
-        TREELITE: "the same trees through the model builder; sums out, no ranking",
+        ONNX: "the same forest, exported (`to_onnx`): ranks out",
+        TREELITE: "the same forest, exported (`to_treelite`); sums out, no ranking",
         LIGHTGBM: "predict of its own forest (raw scores): one number per row, for orientation",
         OURS_SCORES: "predict_scores of the same forest",
         OURS_KEMENY: 'predict of a forest with aggregation="kemeny"',
@@ -113,8 +109,7 @@ def predict_engines(
     ``forest_of`` returns the fitted forest of an aggregation.
     """
     peers, ranks, ranker = Peers(plan.left_out), {}, forest_of("auto")
-    n_features, forest = features.shape[1], ranker.forest_
-    trees = functools.cache(lambda: compact_trees(forest))
+    forest = ranker.forest_
     of_peers = threads if plan.peers_on_all_threads else threads[:1]
 
     def add(name: str, run_on: Callable[[int], Callable[[], Any]]) -> None:
@@ -132,7 +127,7 @@ def predict_engines(
             peers.engines.append(Engine(name, 1, run, compiles=True))
 
     def scikit_learn() -> None:
-        models = {n: to_scikit_learn(trees(), n_features, n) for n in of_peers}
+        models = {n: to_scikit_learn(ranker, n) for n in of_peers}
         add(SCIKIT_LEARN, lambda n: lambda: models[n].predict(features))
         model = models[threads[0]]
         ranks[SCIKIT_LEARN] = lambda rows: ranks_of_sums(
@@ -142,12 +137,10 @@ def predict_engines(
     def onnx() -> None:
         _import("onnx")
         runtime = _import("onnxruntime")
-        model = trees_to_onnx(trees(), n_features)
+        model = to_onnx(ranker).SerializeToString()
         sessions = {n: _onnx_session(runtime, model, n) for n in of_peers}
-        add(ONNX, lambda n: lambda: sessions[n].run(None, {"features": features}))
-        ranks[ONNX] = lambda rows: ranks_of_sums(
-            sessions[threads[0]].run(None, {"features": rows})[0], ranker
-        )
+        add(ONNX, lambda n: lambda: sessions[n].run(["ranks"], {"X": features}))
+        ranks[ONNX] = lambda rows: sessions[threads[0]].run(["ranks"], {"X": rows})[0]
 
     def treelite() -> None:
         predict = _import("treelite.gtil").predict

@@ -8,6 +8,7 @@ from lrrf_jax.interchange.from_scikit_learn import from_sklearn
 from lrrf_jax.interchange.from_treelite import from_treelite
 from lrrf_jax.interchange.sums import ranks_of_sums
 from lrrf_jax.interchange.to_onnx import to_onnx
+from lrrf_jax.interchange.to_scikit_learn import to_scikit_learn
 from lrrf_jax.interchange.to_stablehlo import to_stablehlo
 from lrrf_jax.interchange.to_treelite import to_treelite
 
@@ -16,6 +17,7 @@ __all__ = [
     "from_treelite",
     "ranks_of_sums",
     "to_onnx",
+    "to_scikit_learn",
     "to_stablehlo",
     "to_treelite",
 ]

@@ -25,8 +25,9 @@ def least_float32(
     """Find the least float32 that a test of float64 lets through."""
     with np.errstate(over="ignore", under="ignore"):
         nearest = threshold.astype(np.float32)
+        next_above = np.nextafter(nearest, np.float32(np.inf))
     too_low = np.where(above, nearest <= threshold, nearest < threshold)
-    return np.where(too_low, np.nextafter(nearest, np.float32(np.inf)), nearest) + np.float32(0)
+    return np.where(too_low, next_above, nearest) + np.float32(0)  # no zero is negative
 
 
 def n_labels_of(n_outputs: int, outputs: str) -> int:

@@ -50,7 +50,7 @@ def require_numbers(ranker: Any, format: str) -> None:
 
     Trees take categories as codes in one order, which a file takes as well; others as columns.
     """
-    require_fitted(ranker)
+    _require_learner(ranker, format)
     if ranker._categories and ranker.codes_categories == "one-hot":
         raise InputError(
             f"{format} cannot hold this '{ranker.name}', whose categories become columns of their "
@@ -61,12 +61,21 @@ def require_numbers(ranker: Any, format: str) -> None:
 
 def require_trees(ranker: Any, format: str) -> None:
     """Raise InputError where a learner is not fitted, or has no trees."""
-    require_fitted(ranker)
+    _require_learner(ranker, format)
     if not hasattr(ranker, "forest_"):
         raise InputError(
             f"{format} holds trees, and '{ranker.name}' has none. ONNX and StableHLO hold linear "
             "learners and the consensus, too."
         )
+
+
+def _require_learner(ranker: Any, format: str) -> None:
+    if hasattr(ranker, "steps"):
+        raise InputError(
+            f"{format} holds learners, and no steps before them. Make it of pipeline.ranker, and "
+            "apply it to pipeline[:-1].transform(X), as float32. ONNX takes numeric steps, too."
+        )
+    require_fitted(ranker)
 
 
 def require_package(package: str, what: str) -> None:

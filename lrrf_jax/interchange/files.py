@@ -11,9 +11,6 @@ from lrrf_jax._files import replacing
 from lrrf_jax._validation import unwritable
 from lrrf_jax.interchange.facts import require_package
 
-# What JAX needs to serialise a program is no part of it.
-_PACKAGE = {"onnx": "onnx", "treelite": "treelite", "stablehlo": "flatbuffers"}
-
 
 def export_model(
     ranker: Any, path: str | os.PathLike[str], format: str | None, overwrite: bool
@@ -23,7 +20,6 @@ def export_model(
     chosen = format_of(place, format)
     files = files_of(place, chosen)
     require_free(files, overwrite)
-    require_package(_PACKAGE[chosen], f"a file of {chosen}")
     contents = _CONTENTS[chosen](ranker)
     try:
         with contextlib.ExitStack() as stack:  # the model appears last, when all is written
@@ -50,6 +46,7 @@ def _treelite(ranker: Any) -> list[bytes]:
 def _stablehlo(ranker: Any) -> list[bytes]:
     from lrrf_jax.interchange.to_stablehlo import facts_of, to_stablehlo
 
+    require_package("flatbuffers", "a file of StableHLO")
     exported = to_stablehlo(ranker)
     facts = json.dumps(facts_of(ranker, exported), indent=2, allow_nan=False)
     return [exported.serialize(), f"{facts}\n".encode()]

@@ -7,24 +7,12 @@ from typing import Any
 import numpy as np
 
 from lrrf_jax._typing import NDArray
-from lrrf_jax._validation import InputError
 
 OPSET, OPSET_ML, IR_VERSION = 17, 3, 8  # of 2022: old enough for every runtime that is kept
 ML = "ai.onnx.ml"
 
 # The name of a tensor, or a constant that gets one.
 Value = str | NDArray
-
-
-def require_onnx() -> None:
-    """Raise InputError where ONNX is not installed."""
-    try:
-        import onnx  # noqa: F401
-    except ImportError as error:
-        raise InputError(
-            "models of ONNX need the package onnx, which is not installed. Install it with "
-            "pip install 'lrrf_jax[export]'."
-        ) from error
 
 
 class Graph:

@@ -36,7 +36,7 @@ def ranked_alike(graph: Graph, rows: Value, scores: NDArray) -> Ranked:
     n_labels = len(scores)
     n_rows = graph("Shape", rows, end=1)
     shape = graph("Concat", n_rows, np.array([n_labels]), axis=0)
-    of_rows = graph("Expand", scores[None], shape)
+    of_rows = graph("Expand", scores[None].astype(np.float64), shape)
     return Ranked(ordering_of(graph, of_rows, n_labels), of_rows)
 
 
@@ -58,6 +58,6 @@ def _outputs(graph: Graph, rows: Value, params: LinearParams) -> str:
 
 
 def _ranked(graph: Graph, scores: Value, n_labels: int) -> Ranked:
-    # Scores are float32 in the end: what ties there goes by the index of the label.
-    scores = graph.cast(scores, np.float32)
+    # They are float32 in the end: what ties there goes by the index of the label.
+    scores = graph.cast(graph.cast(scores, np.float32), np.float64)
     return Ranked(ordering_of(graph, scores, n_labels), scores)

@@ -11,11 +11,11 @@ class Ranked(NamedTuple):
     """What a learner says of the labels."""
 
     ordering: Value  # int64 (n_samples, n_labels), the numbers of the labels, best first
-    scores: Value  # float64 or float32 (n_samples, n_labels), larger is better
+    scores: Value  # float64 (n_samples, n_labels), larger is better
 
 
 def ordering_of(graph: Graph, scores: Value, n_labels: int, *, largest: bool = True) -> str:
-    """List the labels by score, equal ones by index, which is what TopK promises."""
+    """List the labels by score, float64; equal ones by index, which is what TopK promises."""
     return _sorted(graph, scores, n_labels, largest)[1]
 
 
@@ -26,14 +26,18 @@ def ranks_of(graph: Graph, ordering: Value, n_labels: int) -> str:  # int32 (n_s
     return graph("ScatterElements", of_rows, ordering, of_rows, axis=1)
 
 
-def in_order(graph: Graph, scores: Value, ranked: Value, n_labels: int) -> str:
+def in_order(graph: Graph, scores: Value, ordering: Value, n_labels: int) -> str:
     """Give the k-th largest score to the label at place k of an ordering."""
-    place = graph("Sub", graph.cast(ranks_of(graph, ranked, n_labels), np.int64), np.array([1]))
-    sorted_scores = _sorted(graph, scores, n_labels, largest=True)[0]
-    return graph.pick(sorted_scores, graph("Unsqueeze", place, np.array([2])))
+    place = graph("Sub", graph.cast(ranks_of(graph, ordering, n_labels), np.int64), np.array([1]))
+    largest_first = _sorted(graph, scores, n_labels, largest=True)[0]
+    return graph.pick(largest_first, graph("Unsqueeze", place, np.array([2])))
 
 
 def _sorted(graph: Graph, scores: Value, n_labels: int, largest: bool) -> tuple[str, str]:
+    """Sort the scores of each row; returns them, and the numbers of their labels."""
+    # With a row more: of none, TopK ends the process in ONNX Runtime 1.20 to 1.24.
+    padded = graph("Concat", scores, np.zeros((1, n_labels)), axis=0)
     names = graph.name("sorted"), graph.name("ordering")
-    graph("TopK", scores, np.array([n_labels]), gives=names, axis=1, largest=int(largest), sorted=1)
-    return names
+    graph("TopK", padded, np.array([n_labels]), gives=names, axis=1, largest=int(largest), sorted=1)
+    ends = np.array([0]), np.array([-1]), np.array([0])
+    return graph("Slice", names[0], *ends), graph("Slice", names[1], *ends)

@@ -7,7 +7,7 @@ import numpy as np
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError
 from lrrf_jax.interchange.compact_tree import CompactTree
-from lrrf_jax.interchange.onnx_graph import IR_VERSION, ML, OPSET, OPSET_ML, Graph, Value
+from lrrf_jax.interchange.onnx_graph import ML, Graph, Value
 from lrrf_jax.interchange.onnx_kemeny import kemeny_ordering
 from lrrf_jax.interchange.onnx_ranks import Ranked, in_order, ordering_of
 from lrrf_jax.learners.forest.aggregation import PAIR_UNIT, VOTE_UNIT
@@ -122,20 +122,3 @@ def _ensemble(
         target_ids=np.tile(np.arange(n_outputs), leaf.sum()).tolist(),
         target_weights=joined.value[leaf].astype(np.float32).ravel().tolist(),
     )
-
-
-def trees_to_onnx(trees: list[CompactTree], n_features: int) -> bytes:
-    """Serialise the sums over trees alone, float32, for benchmarks."""
-    from onnx import TensorProto, helper
-
-    graph = Graph()
-    _ensemble(graph, "features", trees, gives="sums")
-    rows = helper.make_tensor_value_info("features", TensorProto.FLOAT, [None, n_features])
-    n_outputs = trees[0].value.shape[1]
-    sums = helper.make_tensor_value_info("sums", TensorProto.FLOAT, [None, n_outputs])
-    model = helper.make_model(
-        helper.make_graph(graph.nodes, "forest", [rows], [sums]),
-        opset_imports=[helper.make_opsetid("", OPSET), helper.make_opsetid(ML, OPSET_ML)],
-        ir_version=IR_VERSION,
-    )
-    return model.SerializeToString()

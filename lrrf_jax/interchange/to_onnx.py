@@ -8,6 +8,7 @@ import numpy as np
 import lrrf_jax
 from lrrf_jax._validation import InputError
 from lrrf_jax.interchange.compact_tree import compact_trees
+from lrrf_jax.interchange.facts import facts_of_model, require_package
 from lrrf_jax.interchange.onnx_graph import (
     IR_VERSION,
     ML,
@@ -15,7 +16,6 @@ from lrrf_jax.interchange.onnx_graph import (
     OPSET_ML,
     Graph,
     Value,
-    require_onnx,
 )
 from lrrf_jax.interchange.onnx_inputs import (
     coded_rows,
@@ -69,8 +69,8 @@ def to_onnx(ranker: Any) -> Any:
         is better; ``order``, string (n, n_labels), the names of the labels, best first. The input
         is ``X``, float32 (n, n_features); of a model with categories there is an input a column,
         by its name, (n, 1), float32 or string, where ``""`` is missing. ``metadata_props`` hold
-        what the model is, as JSON: learner, aggregation, labels, feature_names, categories,
-        inputs, lrrf_jax_version.
+        what the model is, each entry as JSON: lrrf_jax_version, learner, labels, n_features,
+        feature_names, inputs; of trees, aggregation and n_trees; categories, where there are any.
 
     Raises
     ------
@@ -100,7 +100,7 @@ def to_onnx(ranker: Any) -> Any:
     >>> [output.name for output in model.graph.output]
     ['ranks', 'scores', 'order']
     """
-    require_onnx()
+    require_package("onnx", "a model of ONNX")
     steps, ranker = _parts(ranker)
     feature_names, n_features = _features(ranker if steps is None else steps)
     categories = ranker._categories
@@ -119,14 +119,10 @@ def to_onnx(ranker: Any) -> Any:
     else:
         rows = unknown_as_missing(graph, rows, categories, n_features)
     _add_outputs(graph, _ranked(graph, rows, ranker), known, ranker.labels_)
-    told = {
-        "learner": ranker.name,
-        "aggregation": getattr(ranker.config_, "aggregation", None),
-        "labels": ranker.labels_.tolist(),
+    told = facts_of_model(ranker) | {
+        "n_features": n_features,
         "feature_names": feature_names,
-        "categories": {inputs[j]: levels for j, levels in ranker._levels.items()},
         "inputs": inputs,
-        "lrrf_jax_version": lrrf_jax.__version__,
     }
     return _model(graph, value_infos(inputs, n_features, categories), told)
 

@@ -5,21 +5,51 @@ from typing import Any
 
 import numpy as np
 
-from lrrf_jax.interchange.compact_tree import CompactTree
+from lrrf_jax.interchange.compact_tree import compact_trees
+from lrrf_jax.interchange.facts import require_trees
 
 
-def to_scikit_learn(trees: list[CompactTree], n_features: int, n_threads: int) -> Any:
-    """Put the trees into a fitted RandomForestRegressor, whose output is the mean over trees.
+def to_scikit_learn(ranker: Any, n_jobs: int | None = None) -> Any:
+    """Put the trees of a fitted learner into a fitted forest of scikit-learn.
 
+    Parameters
+    ----------
+    ranker : LabelRanker
+        A fitted learner that grows trees.
+    n_jobs : int, optional
+        As scikit-learn's forests take it.
+
+    Returns
+    -------
+    sklearn.ensemble.RandomForestRegressor
+        Predicts the means of the leaves' integers over the trees: times the number of trees, and
+        rounded, they are the sums that :func:`ranks_of_sums` ranks.
+
+    Raises
+    ------
+    InputError
+        For a learner without trees.
+
+    Notes
+    -----
     There ``x <= threshold`` goes left. So children change sides, and the threshold becomes the
-    next smaller float32.
+    next smaller float32; missing values go the same way. Scikit-learn refuses infinities.
+
+    Examples
+    --------
+    >>> from lrrf_jax import LEARNERS
+    >>> ranker = LEARNERS["lrt"]().fit([[0.0], [1], [2], [3]], 2 * [[1, 2]] + 2 * [[2, 1]])
+    >>> to_scikit_learn(ranker).predict([[0.0], [3]]).tolist()
+    [[1.0, 2.0], [2.0, 1.0]]
     """
+    require_trees(ranker, "scikit-learn's forests")
+    trees, n_features = compact_trees(ranker.forest_), ranker.n_features_in_
     from sklearn.ensemble import RandomForestRegressor
     from sklearn.tree._tree import Tree
 
     n_outputs = trees[0].value.shape[1]
     rows, targets = np.eye(2, n_features, dtype=np.float32), np.eye(2, n_outputs)
-    forest = RandomForestRegressor(1, max_depth=1, n_jobs=n_threads, random_state=0)
+    forest = RandomForestRegressor(1, max_depth=1, n_jobs=n_jobs, random_state=0)
     forest.fit(rows, targets if n_outputs > 1 else targets[:, 0])
     template = forest.estimators_[0]
     node_type = template.tree_.__getstate__()["nodes"].dtype

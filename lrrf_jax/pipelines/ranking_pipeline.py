@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping
-from typing import Any, NamedTuple, NoReturn, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import sklearn
@@ -213,16 +213,23 @@ class RankingPipeline(Pipeline):
             raise _refusal(error) from error
         model_file.write_model(path, own | arrays, header)
 
-    def export(self, path: str | os.PathLike[str], *_: Any, **__: Any) -> NoReturn:
-        """Raise InputError: files of other libraries hold no steps before a learner.
+    def export(
+        self, path: str | os.PathLike[str], format: str | None = None, overwrite: bool = False
+    ) -> tuple[str, ...]:
+        """Write the fitted pipeline for other libraries, as `LabelRanker.export`.
 
-        What they do to rows has to be done before the file is applied: export ``ranker``, and give
-        it what ``pipeline[:-1].transform`` makes of the rows, as float32.
+        ONNX holds numeric steps, too. The other formats hold none: export ``pipeline.ranker``, and
+        apply the file to what ``pipeline[:-1].transform`` makes of rows.
+
+        Raises
+        ------
+        InputError
+            For steps that the format does not hold, and as `LabelRanker.export`.
         """
-        raise InputError(
-            f"{os.fsdecode(path)}: other libraries get the learner, and not the steps before it. "
-            "Export pipeline.ranker, and apply the file to pipeline[:-1].transform(X)."
-        )
+        from lrrf_jax.interchange.files import export_model
+
+        check_is_fitted(self)
+        return export_model(self, path, format, overwrite)
 
     def predict_file(self, inputs: Any, output: str | os.PathLike[str], **options: Any) -> Any:
         """Rank the labels for every row of tables, as `LabelRanker.predict_file`."""
@@ -244,7 +251,7 @@ class RankingPipeline(Pipeline):
 
     @property
     def unseen(self) -> str:
-        """What other levels are in columns of text, "error" or "missing", as the encoders say."""
+        """What other levels are in columns of text, "error" or "missing": as the encoders say."""
         return self.stored().steps[0][1].unseen
 
     @property

@@ -10,8 +10,7 @@ import numpy as np
 
 from gpu_benchmark import clocks
 from lrrf_jax._backend import backend_of
-from lrrf_jax.interchange.sums import ranks_of_sums
-from lrrf_jax.interchange.to_treelite import to_treelite
+from lrrf_jax.interchange import ranks_of_sums, to_treelite
 
 NVFOREST, FIL = "nvForest", "cuML FIL"
 

@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 
 from lrrf_jax.benchmarks import c_reference
-from lrrf_jax.interchange.compact_tree import compact_trees
-from lrrf_jax.interchange.onnx_trees import trees_to_onnx
-from lrrf_jax.interchange.to_scikit_learn import to_scikit_learn
+from lrrf_jax.interchange import ranks_of_sums, to_scikit_learn
+from lrrf_jax.interchange.compact_tree import compact_trees, forest_of
+from lrrf_jax.learners.forest.aggregation import AGGREGATIONS
+from lrrf_jax.trees.forest import invariant_violation
+from tests.interchange.cases import random_ranker
 from tests.tree_oracles import plain_sums
 from tests.trees.cases import awkward_rows, random_forest
 
@@ -55,23 +57,26 @@ def test_compact_trees_keep_every_split_and_nothing_below_leaves(case):
         )
 
 
-def test_onnx_runtime_sums_what_a_loop_sums(case):
-    pytest.importorskip("onnx")
-    runtime = pytest.importorskip("onnxruntime")
+def test_filling_up_compact_trees_is_the_way_back(case):
     forest, rows, sums = case
-    model = trees_to_onnx(compact_trees(forest), rows.shape[1])
-    session = runtime.InferenceSession(model, providers=["CPUExecutionProvider"])
-    np.testing.assert_array_equal(session.run(None, {"features": rows})[0], sums)
-
-
-def test_scikit_learn_means_what_a_loop_sums(case):
-    forest, rows, sums = case
-    finite = np.isfinite(rows).all(axis=1)  # it knows missing values only from its own training
-    assert finite.sum() > 50
     trees = compact_trees(forest)
-    model = to_scikit_learn(trees, rows.shape[1], 1)
-    means = model.predict(rows[finite])
-    np.testing.assert_allclose(means * len(trees), sums[finite], rtol=1e-12)
+    filled = forest_of(trees)
+    assert invariant_violation(filled, rows.shape[1]) is None
+    np.testing.assert_array_equal(plain_sums(rows, filled), sums)
+    for tree, again in zip(trees, compact_trees(filled), strict=True):
+        for field, field_again in zip(tree, again, strict=True):
+            np.testing.assert_array_equal(field_again, field)
+
+
+@pytest.mark.parametrize("aggregation", AGGREGATIONS)
+def test_scikit_learn_means_what_a_loop_sums_and_its_means_rank_as_predict_does(aggregation):
+    ranker, forest, rows = random_ranker(8, aggregation)
+    rows = rows[~np.isinf(rows).any(axis=1)]  # which scikit-learn refuses
+    assert len(rows) > 50
+    assert np.isnan(rows).any()
+    sums = to_scikit_learn(ranker, n_jobs=1).predict(rows) * forest.n_trees
+    np.testing.assert_allclose(sums, plain_sums(rows, forest), rtol=1e-12, atol=1e-9)
+    np.testing.assert_array_equal(ranks_of_sums(np.rint(sums), ranker), ranker.predict(rows))
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")

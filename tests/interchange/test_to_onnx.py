@@ -203,13 +203,14 @@ def test_a_model_tells_what_it_is():
     model = to_onnx(ranker)
     told = {entry.key: json.loads(entry.value) for entry in model.metadata_props}
     assert told == {
-        "learner": "lr-rf",
-        "aggregation": "kemeny",
-        "labels": ["a", "β", "c d"],
-        "feature_names": ["width", "b>c", "größe", "7"],
-        "categories": {},
-        "inputs": ["X"],
         "lrrf_jax_version": lrrf_jax.__version__,
+        "learner": "lr-rf",
+        "labels": ["a", "β", "c d"],
+        "n_features": 4,
+        "feature_names": ["width", "b>c", "größe", "7"],
+        "aggregation": "kemeny",
+        "n_trees": 4,
+        "inputs": ["X"],
     }
     assert "1 = best" in model.doc_string
     assert model.producer_name == "lrrf_jax"

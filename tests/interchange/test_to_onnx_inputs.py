@@ -96,7 +96,7 @@ def test_inputs_are_called_like_columns_and_told_with_their_levels():
     assert told["inputs"] == INPUTS
     assert told["feature_names"] == list(X)
     levels = {name: list(of) for name, of in ranker.feature_categories_.items()}
-    assert told["categories"] == {"order_": levels["order"], "shape of it": levels["shape of it"]}
+    assert told["categories"] == levels
 
 
 def test_names_of_columns_that_tensors_could_have_stay_apart():
