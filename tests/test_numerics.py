@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from lrrf_jax import _numerics as numerics
 from lrrf_jax._numerics import (
     _divide_by_integers,
-    multiply_add_in_parts,
     float_key,
     float_key_on_host,
     log2_of,
     multiply_add,
+    multiply_add_in_parts,
     product,
     quotient,
     running_sum,
