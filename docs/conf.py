@@ -30,6 +30,7 @@ extensions = [
     "repository_pages",
     "repository_links",
     "names",
+    "fields",
     "command_help",
 ]
 repository_url = ""
@@ -51,7 +52,7 @@ nb_render_markdown_format = "myst"  # tables that notebooks print
 autodoc_default_options = {"members": True}
 autodoc_typehints = "none"
 autosummary_generate = False
-smartquotes = False  # values of parameters are quoted as they are typed
+smartquotes_action = "D"  # dashes; values of parameters stay quoted as they are typed
 python_display_short_literal_types = True
 napoleon_google_docstring = False
 napoleon_use_param = False
@@ -62,6 +63,7 @@ python_maximum_signature_line_length = 88
 toc_object_entries_show_parents = "hide"
 
 html_theme = "furo"
+pygments_dark_style = "github-dark"
 html_title = f"lrrf_jax {release}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]

@@ -13,6 +13,7 @@ import filelock
 import pytest
 
 import lrrf_jax
+from lrrf_jax import LEARNERS
 from tests.site_pages import read_site
 
 ROOT = pathlib.Path(__file__).parents[1]
@@ -116,6 +117,14 @@ def test_methods_that_a_forest_inherits_are_described_with_the_forest(method, bu
     assert f"lrrf_jax.RandomForestLabelRanker.{method}" in page.ids
 
 
+def test_the_reference_has_every_learner_under_its_short_name(built, pages):
+    page = pages[built[0] / "reference" / "learners.html"]
+    for name, learner in LEARNERS.items():
+        place = page.words.index(name)
+        assert learner.__name__ in page.words[place : place + 3]
+        assert any(link.endswith(f".{learner.__name__}") for link in page.article_links)
+
+
 def test_the_reference_has_the_help_of_every_command(built, pages):
     words = " ".join(pages[built[0] / "reference" / "commands.html"].words)
     for command in ("train", "predict", "evaluate", "inspect", "datasets fetch", "doctor"):
@@ -190,16 +199,18 @@ def test_links_to_files_that_no_page_shows_lead_to_the_repository_if_it_has_an_a
         "html_theme = 'basic'\n".format(str(ROOT / "docs/_site"))
     )
     (tmp_path / "index.md").write_text(
-        "# Start\n\n[the tests](../scripts/test.sh), [benchmarks](../benchmarks), `docs/gpu.txt`\n"
+        "# Start\n\n[the tests](../scripts/test.sh), [benchmarks](../benchmarks), `docs/gpu.txt`,"
+        " [survivors](../scripts/quality/survivors.md)\n"
     )
     strict = ("--fail-on-warning", "--keep-going")
     done = sphinx(tmp_path, tmp_path / "plain", *strict)
     assert done.returncode == 0, done.stderr
     page = (tmp_path / "plain/index.html").read_text("utf-8")
-    assert "the tests, benchmarks, docs/gpu.txt" in re.sub("<[^>]*>", "", page)
+    assert "the tests, benchmarks, docs/gpu.txt, survivors" in re.sub("<[^>]*>", "", page)
     assert "scripts/test.sh" not in page
     done = sphinx(tmp_path, tmp_path / "linked", *strict, "-Drepository_url=https://example.org/r/")
     assert done.returncode == 0, done.stderr
     page = (tmp_path / "linked/index.html").read_text("utf-8")
     assert 'href="https://example.org/r/blob/main/scripts/test.sh"' in page
+    assert 'href="https://example.org/r/blob/main/scripts/quality/survivors.md"' in page
     assert 'href="https://example.org/r/tree/main/benchmarks"' in page

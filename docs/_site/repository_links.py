@@ -47,8 +47,7 @@ class RepositoryLinks(SphinxTransform):
             for link in list(self.document.findall(kind)):
                 if link.get("reftype") == "myst":
                     _without_suffix(link)
-                    if link.get("refdomain") != "doc":
-                        self._resolve(link)
+                    self._resolve(link)
         for literal in list(self.document.findall(nodes.literal)):
             inside = isinstance(literal.parent, nodes.reference | addnodes.pending_xref)
             if literal.astext().endswith(".md") and not inside:
@@ -56,6 +55,11 @@ class RepositoryLinks(SphinxTransform):
 
     def _resolve(self, link: nodes.Element) -> None:
         target, _, anchor = link["reftarget"].partition("#")
+        if link.get("refdomain") == "doc":
+            if not target.startswith("/"):
+                return  # it is in docs/
+            # MyST takes any Markdown file for a document, without its suffix.
+            target, anchor = f"{target}.md", link.get("reftargetid")
         path = path_in_repository(target, self.folder)
         if path is None:
             return  # which Sphinx reports

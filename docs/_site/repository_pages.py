@@ -9,6 +9,7 @@ REPOSITORY = DOCS.parent
 COPIED = {
     "project/changelog.md": "CHANGELOG.md",
     "project/contributing.md": "CONTRIBUTING.md",
+    "project/measurements.md": "benchmarks/README.md",
     "project/security.md": "SECURITY.md",
     **{
         f"notebooks/{book.name}": f"notebooks/{book.name}"

@@ -130,19 +130,18 @@ def compare_tables(
         results, failed = error.finished, error.failures
     # Of a learner that failed on some folds of a source, the others tell nothing.
     lost = {(result.data, result.missing, result.learner) for result, _ in failed}
+    kept = [
+        _renamed(result, names[result.data])
+        for result in results
+        if (result.data, result.missing, result.learner) not in lost
+    ]
+    done = {result.data for result in kept}
     for name, source in names.items():
-        reasons = [error for result, error in failed if result.data == name]
-        if reasons:
-            with failures.caught(source, n_sources), _runtime.naming(source):
-                raise reasons[0]
-    return Comparison(
-        [
-            _renamed(result, names[result.data])
-            for result in results
-            if (result.data, result.missing, result.learner) not in lost
-        ],
-        shapes,
-    )
+        reasons = {result.learner: error for result, error in failed[::-1] if result.data == name}
+        for learner in filter(reasons.get, learners):  # the first reason of each
+            with failures.caught(source, n_sources, source in done), _runtime.naming(source):
+                raise reasons[learner]
+    return Comparison(kept, shapes)
 
 
 def document_of(comparison: Comparison, rope: float) -> dict[str, Any]:

@@ -89,20 +89,26 @@ class Failures:
     def __init__(self) -> None:
         self.messages: dict[str, str] = {}
         self._errors: list[Exception] = []
+        self._partly: set[str] = set()
 
     @contextlib.contextmanager
-    def caught(self, part: str, n_parts: int) -> Iterator[None]:
-        """Note the failure of a part and tell it at once; a single part fails as a whole."""
+    def caught(self, part: str, n_parts: int, partly: bool = False) -> Iterator[None]:
+        """Note the failure of a part and tell it at once; a single part fails as a whole.
+
+        With ``partly``, something of this part is done all the same.
+        """
         try:
             yield
         except (typer.Exit, typer.BadParameter, OutputError):  # the others cannot go on either
             raise
         except Exception as error:
-            if n_parts == 1:
+            if n_parts == 1 and not partly:
                 raise
+            if partly:
+                self._partly.add(part)
             known = isinstance(error, InputError | BackendError)
             text = str(error) if known else f"{part}: unexpected {type(error).__name__}: {error}"
-            self.messages[part] = text
+            self.messages[part] = f"{self.messages[part]} {text}" if part in self.messages else text
             self._errors.append(error)
             say(f"error: {text}")
 
@@ -110,7 +116,8 @@ class Failures:
         """Exit with code 5 where some parts failed; raise the first failure where all did."""
         if not self.messages:
             return
-        say(f"{len(self.messages)} of {n_parts} failed: {', '.join(self.messages)}")
-        if len(self.messages) == n_parts:
+        names = [f"{part} (in part)" if part in self._partly else part for part in self.messages]
+        say(f"{len(names)} of {n_parts} failed: {', '.join(names)}")
+        if len(names) == n_parts and not self._partly:
             raise self._errors[0]
         raise typer.Exit(5)

@@ -18,4 +18,5 @@ _HOMES = {"load_once": "loading", "predict_dataset": "ray_data", "use_devices": 
 __all__ = ["limit_threads", "load_once", "predict_dataset", "use_devices"]
 
 # Imported when first asked for: each module here needs libraries that others do not.
-__getattr__, __dir__ = lazily(__name__, _HOMES)
+if not TYPE_CHECKING:  # for a type checker would take any name for one of these
+    __getattr__, __dir__ = lazily(__name__, _HOMES)

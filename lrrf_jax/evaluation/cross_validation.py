@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from lrrf_jax._typing import NDArray
-from lrrf_jax._validation import require_integer
+from lrrf_jax._validation import InputError, require_integer
 from lrrf_jax.evaluation.folds import DEFAULT_FOLDS
 from lrrf_jax.evaluation.measured import BASELINES, ROWS, Measured, Sums, gathered, json_list
 from lrrf_jax.evaluation.measures import as_measures
@@ -63,7 +63,17 @@ class CrossValidation:
         each fold, "random" is the mean over all orders, "oracle" knows the test rows. Measures of
         scores are pooled over the test rows of a repeat and averaged over the repeats, so that
         ``gap_closed`` is a ratio of means; those of rankings are means over the folds, as tau is.
+
+        Raises
+        ------
+        InputError
+            Where nothing was measured beside tau.
         """
+        if not self.measured:
+            raise InputError(
+                "measures must name what the table is to show; nothing was measured beside tau. "
+                "Say cross_validate(..., measures=['kendall_tau']) for tau beside its baselines."
+            )
         names = (self.learner, *BASELINES)
         rows = [
             (name, *(found.overall(row) for found in self.measured.values()))
@@ -71,6 +81,12 @@ class CrossValidation:
         ]
         title = "Measures beside tau, and what a learner is compared with"
         return ReportTable(title, ("learner", *self.measured), rows, decimals=4)
+
+    def __str__(self) -> str:
+        folds = self._known().size
+        return (
+            f"{self.learner}: tau {self.mean:.4f}, standard deviation {self.std:.4f}, {folds} folds"
+        )
 
     @property
     def mean(self) -> float:
@@ -80,7 +96,7 @@ class CrossValidation:
 
     @property
     def std(self) -> float:
-        """Standard deviation of the scores of all folds of all repeats, with divisor number - 1."""
+        """Standard deviation of the scores of all folds of all repeats (divisor: number - 1)."""
         known = self._known()
         return float(known.std(ddof=1)) if known.size > 1 else 0.0
 

@@ -4,8 +4,8 @@ Besides the algorithms there are ``base``, the estimator that each of them is, m
 ``_parameters`` (constructors), ``_estimator`` (what scikit-learn asks), ``_table`` and ``_weights``
 (training data), ``_coding`` (categories), ``_prediction``, ``batching`` and ``streaming`` (rows),
 ``_partial`` (bucket orders), ``_file_model`` (rows of files), ``_device_model`` and ``on_device``
-(rows that lie on devices) and ``persistence`` (model files); and ``forest``, ``linear`` and
-``neighbors``, what the algorithms of a family share.
+(rows that lie on devices), ``why`` (what stands behind a ranking) and ``persistence`` (model
+files); and ``forest``, ``linear`` and ``neighbors``, what the algorithms of a family share.
 
 A learner is imported when it is asked for: their names can be told without JAX and NumPy.
 """

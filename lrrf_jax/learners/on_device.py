@@ -9,7 +9,7 @@ import jax
 import numpy as np
 from jax import numpy as jnp
 from jax._src.core import trace_state_clean
-from jax.sharding import Mesh, NamedSharding, PartitionSpec
+from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
 from lrrf_jax import _devices
 from lrrf_jax._backend import Backend, backend_of
@@ -121,7 +121,7 @@ def apply_where_it_lies(
         if isinstance(features, jax.core.Tracer) or not trace_state_clean():
             return _in_trace(rows, placed, features)
         sharding = features.sharding
-        if len(sharding.device_set) == 1:
+        if len(sharding.device_set) == 1 and not _has_explicit_axes(sharding):
             return function_on(tuple(sharding.device_set), rows, placed)(features)
         if not isinstance(sharding, NamedSharding):
             raise InputError(
@@ -157,6 +157,13 @@ def _in_trace(rows: RowFunction, placed: Placed, features: Array) -> Array:
             "inside of jax.shard_map, rows can be ranked where that was called with "
             "check_vma=False: the program of a model does not say what differs between devices."
         ) from error
+
+
+def _has_explicit_axes(sharding: jax.sharding.Sharding) -> bool:
+    """Whether operations on the array have to say how they spread, even over one device."""
+    if not isinstance(sharding, NamedSharding):
+        return False
+    return AxisType.Explicit in sharding.mesh.axis_types
 
 
 def _cuts_rows(sharding: NamedSharding) -> bool:

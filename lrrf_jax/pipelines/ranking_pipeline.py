@@ -251,7 +251,7 @@ class RankingPipeline(Pipeline):
 
     @property
     def unseen(self) -> str:
-        """What other levels are in columns of text, "error" or "missing", as the encoders say."""
+        """What other levels are in columns of text, "error" or "missing": as the encoders say."""
         return self.stored().steps[0][1].unseen
 
     @property

@@ -15,6 +15,7 @@ from lrrf_jax.plotting.reliability import plot_reliability
 from lrrf_jax.plotting.shap_summary import plot_shap_summary
 from lrrf_jax.plotting.spread import plot_spread
 from lrrf_jax.plotting.tree import plot_tree
+from lrrf_jax.plotting.why import plot_why
 
 __all__ = [
     "plot_critical_difference",
@@ -27,4 +28,5 @@ __all__ = [
     "plot_shap_summary",
     "plot_spread",
     "plot_tree",
+    "plot_why",
 ]

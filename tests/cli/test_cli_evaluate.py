@@ -46,7 +46,7 @@ def test_a_setting_goes_to_the_learners_that_have_it(lrrf):
     assert "no parameter 'n_estimators'" in " ".join(err.split())
     # The forest refuses its value, so it got it; the other learner has no such parameter.
     code, _, err = lrrf("evaluate", "builtin:iris", *both, "--set", "n_estimators=0")
-    assert code == 3
+    assert code == 5
     assert "n_estimators must be a whole number 1 or more" in err
 
 
@@ -61,6 +61,25 @@ def test_a_bad_table_is_reported_while_the_others_are_finished(lrrf, toy, tmp_pa
     code, out, err = lrrf("evaluate", *tables, *FAST, "--json")
     assert [part["data"] for part in json.loads(out)["failed"]] == [str(t) for t in tables[::2]]
     assert lrrf("evaluate", tables[0], *FAST)[:2] == (3, "")
+
+
+def test_a_learner_that_refuses_the_table_does_not_take_the_others_with_it(lrrf, tmp_path):
+    rows = [f"{'' if k == 3 else k},{k % 2 + 1},{2 - k % 2}\n" for k in range(12)]
+    (tmp_path / "gap.csv").write_text("A1,L1,L2\n" + "".join(rows))
+    all_ = ("evaluate", tmp_path / "gap.csv", "--folds", 2, "--repeats", 1, "--learner")
+    code, out, err = lrrf(*all_, "rpc,default,ll")
+    assert code == 5
+    assert [line.split()[4] for line in out.splitlines()[1:2]] == ["default"]
+    assert "for 'rpc'" in err
+    assert "for 'll'" in err
+    assert f"1 of 1 failed: {tmp_path / 'gap.csv'} (in part)" in err
+    code, out, err = lrrf(*all_, "rpc,default", "--json")
+    assert code == 5
+    document = json.loads(out)
+    assert [run["learner"] for run in document["results"]] == ["default"]
+    assert "for 'rpc'" in document["failed"][0]["error"]
+    code, out, err = lrrf(*all_, "rpc")
+    assert (code, out, err.count("error: ")) == (3, "", 1)
 
 
 def test_too_many_folds_are_refused_with_the_data(lrrf, toy):

@@ -296,6 +296,19 @@ def test_what_a_learner_refuses_is_told_with_the_fold():
         recorded(RandomForestLabelRanker(max_depth=99))
 
 
+def test_a_result_is_read_at_a_glance_and_has_no_table_without_measures():
+    iris = load("iris")
+    result = cross_validate("default", iris.X, iris.y, folds=5, repeats=2)
+    plain = result.scores.mean(), result.scores.std(ddof=1)
+    assert str(result) == "default: tau {:.4f}, standard deviation {:.4f}, 10 folds".format(*plain)
+    with pytest.raises(InputError, match="measures=\\['kendall_tau'\\]"):
+        result.table()
+    of_tau = cross_validate("default", iris.X, iris.y, folds=5, repeats=2, measures=["kendall_tau"])
+    assert of_tau.table().to_markdown().splitlines()[2] == f"| default | {plain[0]:.4f} |".replace(
+        " 0.", " ."
+    )
+
+
 def test_a_name_stands_for_the_learner_with_its_defaults():
     iris = load("iris")
     named = cross_validate("default", iris.X, iris.y, 3, 2, 0.6, seed=5)

@@ -58,15 +58,22 @@ def main(n_rows: int = 2000, n_trees: int = 50) -> None:
     ranker = RandomForestLabelRanker(n_trees, max_depth=SIZES["max_depth"], random_state=0)
     ranker.fit(x, scores=utility)
     ranker.shap_values(x)  # compiles
-    started = time.perf_counter()
-    found = ranker.shap_values(x)
-    ours = time.perf_counter() - started
     explainer, few = explainer_of(ranker), x[: min(n_rows, 100)]
-    started = time.perf_counter()
-    theirs = explainer.shap_values(few, check_additivity=False)
-    of_shap = time.perf_counter() - started
-    assert np.abs(found.values[: len(few)] - theirs).max() < 1e-5
-    print(f"lrrf_jax {n_rows / ours:.0f} rows/s, shap {len(few) / of_shap:.0f} rows/s")
+    found = rates(lambda: ranker.shap_values(x).values, n_rows, "lrrf_jax")
+    theirs = rates(lambda: explainer.shap_values(few, check_additivity=False), len(few), "shap")
+    assert np.abs(found[: len(few)] - theirs).max() < 1e-5
+
+
+def rates(explain, n_rows, who):
+    """Print the best of three: rows a second, and rows a second of all cores together."""
+    best = [np.inf, np.inf]
+    for _ in range(3):
+        started = time.perf_counter(), time.process_time()
+        found = explain()
+        took = time.perf_counter() - started[0], time.process_time() - started[1]
+        best = np.minimum(best, took)
+    print(f"{who:9} {n_rows / best[0]:6.0f} rows/s, {n_rows / best[1]:6.0f} rows per CPU second")
+    return found
 
 
 if __name__ == "__main__":

@@ -170,6 +170,20 @@ def test_a_model_is_put_on_a_device_once_and_not_pickled(learner):
     assert "_placed" not in ranker.__getstate__()
 
 
+@pytest.mark.parametrize("kind", [jax.sharding.AxisType.Explicit, jax.sharding.AxisType.Auto])
+@pytest.mark.parametrize("name", ["lr-rf", "rpc"])
+def test_rows_on_a_mesh_of_one_device_are_ranked(name, kind, learner):
+    """As a program for many devices has them on a machine with one."""
+    mesh = jax.make_mesh((1,), ("rows",), axis_types=(kind,), devices=jax.devices()[:1])
+    spread = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("rows"))
+    x = jax.device_put(X[:100], spread)
+    ranks = learner(name).predict_on_device(x)
+    assert ranks.devices() == x.devices()
+    if kind is jax.sharding.AxisType.Explicit:
+        assert ranks.sharding.mesh == mesh
+    np.testing.assert_array_equal(ranks, learner(name).predict(X[:100]))
+
+
 def test_rows_that_are_spread_over_devices_are_ranked_where_they_lie():
     flags = "--xla_force_host_platform_device_count=4 --xla_backend_optimization_level=0"
     subprocess.run(

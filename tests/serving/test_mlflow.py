@@ -4,7 +4,6 @@ import os
 import pathlib
 import subprocess
 import sys
-import warnings
 
 import numpy as np
 import pandas as pd
@@ -16,12 +15,10 @@ from tests.pipelines import tables
 from tests.serving import models
 from tests.serving.models import forest, trips
 
-with warnings.catch_warnings():  # of its own type hints
-    warnings.simplefilter("ignore")
-    mlflow = pytest.importorskip("mlflow")
-    pyfunc = pytest.importorskip("mlflow.pyfunc")
+mlflow = pytest.importorskip("mlflow")
+pyfunc = pytest.importorskip("mlflow.pyfunc")
 
-pytestmark = pytest.mark.filterwarnings("ignore")  # MLflow's, of which there are many
+pytestmark = pytest.mark.filterwarnings("ignore:.*An input example was not provided")
 SOURCES = str(pathlib.Path(__file__).parents[2])
 
 

@@ -125,8 +125,8 @@ class ForestLabelRanker(TreeLabelRanker):
         Not so for the aggregations "copeland" and "kemeny", whose leaves start with half an
         observation of no preference, by a row of mean weight.
 
-        The training rows are kept, for `neighbors`, `proximity` and ``warm_start``: in memory and
-        in pickles, not in model files.
+        The training rows and their rankings are kept, for `neighbors`, `proximity`, `shap_values`,
+        `why` and ``warm_start``: in memory and in pickles, not in model files.
         """
         if checkpoint is not None and self.random_state is None:
             raise InputError(

@@ -1,17 +1,23 @@
 """Why trees rank a row as they do: a base of `TreeLabelRanker`."""
 
+import abc
 import itertools
 from typing import Any
+
+import numpy as np
 
 from lrrf_jax._jax_settings import our_settings
 from lrrf_jax._threads import use_threads
 from lrrf_jax._typing import NDArray
-from lrrf_jax._validation import require_choice
+from lrrf_jax._validation import require_choice, require_integer
 from lrrf_jax.learners.forest.attribution import shap_values
 from lrrf_jax.learners.forest.covers import drawn_weights
 from lrrf_jax.learners.forest.explanation import Explanation
+from lrrf_jax.learners.forest.path import path_in_words, signs_of_trees, typical_tree
 from lrrf_jax.learners.forest.text import names_of
 from lrrf_jax.learners.forest.views import TreeViews
+from lrrf_jax.learners.why import Neighbor, Why, adjacent_pairs, ranking_text
+from lrrf_jax.rankings.pairwise import pair_signs_on_host
 
 
 class TreeReasons(TreeViews):
@@ -19,6 +25,12 @@ class TreeReasons(TreeViews):
 
     labels_: NDArray
 
+    # ------------------------------------------------------------------ what a learner provides
+    @abc.abstractmethod
+    def _map_rows(self, of_ranks: bool, features: NDArray) -> NDArray:
+        """Rank or score rows."""
+
+    # ------------------------------------------------------------------------------- features
     def shap_values(self, X: Any, of: str = "scores", background: Any = None) -> Explanation:
         """Tell what each feature adds to the score of each label, or to each preference.
 
@@ -64,8 +76,9 @@ class TreeReasons(TreeViews):
         "copeland" and "kemeny" of up to 1/4096 for none.
 
         Path-dependent TreeSHAP, by quadrature (see `shapley`): O(n_samples n_leaves max_depth
-        (max_depth + n_outputs)). Rows with the codes that categories have in trees are explained;
-        ``feature_categories_`` has the levels in the order of the codes.
+        (max_depth + n_outputs)), and 12 bytes for each row, feature and output. Categories are
+        explained as the codes that they have in trees; ``feature_categories_`` has the levels in
+        the order of the codes.
 
         Examples
         --------
@@ -92,3 +105,97 @@ class TreeReasons(TreeViews):
         pairs = [f"{one} > {other}" for one, other in itertools.combinations(labels, 2)]
         names = names_of(self).features
         return Explanation(values, base, features, names, labels if of == "scores" else pairs)
+
+    # ------------------------------------------------------------------------------- rows
+    def why(self, X: Any, row: int = 0, k: int = 5) -> Why:
+        """Tell what stands behind the ranking of one row.
+
+        Parameters
+        ----------
+        X : array-like or data frame, (n_samples, n_features)
+        row : int
+            Which row of ``X``, from 0.
+        k : int
+            How many training rows to show at most. 0: none, which is all that a model from a file
+            can do.
+
+        Returns
+        -------
+        Why
+            - labels, scores: as predicted, best first;
+            - agreement: float64 (n_labels - 1,), the share of trees whose leaf has each label
+              before the next one, with half of those that tie them;
+            - neighbors: training rows, heaviest first, as by :meth:`neighbors`, and their rankings;
+            - tree, path: one tree, and the tests on the way of the row through it: that whose leaf
+              agrees best with the ranking (on most pairs of labels), among equals the one of
+              fewest tests, and the first of these.
+
+            ``str`` of it is a text, `lrrf_jax.plotting.plot_why` a figure; notebooks show the text.
+
+        Raises
+        ------
+        InputError
+            For rows that `predict` refuses, a row that is not there, and where the model comes from
+            a file, which holds no training rows, unless ``k`` is 0.
+
+        Notes
+        -----
+        Costs what :meth:`neighbors` does for one row.
+
+        Examples
+        --------
+        >>> from lrrf_jax import LEARNERS
+        >>> X, y = [[0.0], [1], [2], [3]], 2 * [[1, 2]] + 2 * [[2, 1]]
+        >>> tree = LEARNERS["lrt"]().fit(X, y, feature_names=["age"], labels=["tea", "milk"])
+        >>> print(tree.why([[2.5]], k=1))
+        row 0: milk > tea
+        <BLANKLINE>
+        label  score
+        milk    2.00
+        tea     1.00
+        <BLANKLINE>
+        share of trees in this order
+          milk > tea  100 %
+        <BLANKLINE>
+        training rows by weight
+          row 2  0.500  milk > tea
+        <BLANKLINE>
+        path in tree 0
+          age >= 1.50: it is 2.5
+        """
+        features = self._features(X)
+        require_integer(row, "row", 0, len(features) - 1)
+        require_integer(k, "k", 0)
+        features = features[row : row + 1]
+        ranks, scores = self._map_rows(True, features)[0], self._map_rows(False, features)[0]
+        order = np.argsort(ranks)
+        near = self._neighbors_of(features, int(k), order) if k else []
+        leaf = self._leaves(features)[0]
+        signs = signs_of_trees(self.forest_, leaf, self.config_.aggregation)
+        predicted = pair_signs_on_host(ranks[None].astype(np.float32))[0]
+        share = (1 + (signs * predicted).mean(axis=0, dtype=np.float64)) / 2
+        tree = typical_tree(self.forest_, leaf, signs, ranks)
+        return Why(
+            int(row),
+            self.labels_[order].tolist(),
+            scores[order],
+            share[adjacent_pairs(order)],
+            "trees",
+            near,
+            tree,
+            path_in_words(self, tree, int(leaf[tree]), features[0]),
+        )
+
+    def _neighbors_of(self, features: NDArray, k: int, order: NDArray) -> list[Neighbor]:
+        last = self._last_fit_for("why", "Fit in this process, or pass k=0 to do without them.")
+        rows, weights = self._neighbors(features, k, last)
+        place = np.full(last.n_rows, -1)
+        place[last.row] = np.arange(len(last.row))
+        labels = self.labels_.tolist()
+        found = []
+        for row, weight in zip(rows[0].tolist(), weights[0].tolist(), strict=True):
+            if row >= 0:
+                positions = last.positions[place[row]]
+                text = ranking_text(positions, labels)
+                found.append(Neighbor(row, weight, text, positions[order]))
+        return found

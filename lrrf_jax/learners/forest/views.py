@@ -166,8 +166,11 @@ class TreeViews(abc.ABC):
         features = self._features(X)
         last = self._last_fit_for("neighbors", "Fit the forest in this process.")
         require_integer(k, "k", 1)
+        return self._neighbors(features, int(k), last)
+
+    def _neighbors(self, features: NDArray, k: int, last: LastFit) -> tuple[NDArray, NDArray]:
         with our_settings():
-            return neighbors(features, int(k), self._on_one(), last)
+            return neighbors(features, k, self._on_one(), last)
 
     def _last_fit_for(self, what: str, remedy: str) -> LastFit:
         if not hasattr(self, "_last_fit"):

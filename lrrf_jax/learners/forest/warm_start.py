@@ -19,10 +19,11 @@ _PARAMETER_OF = {"n_candidates": "max_features", "max_thresholds": "max_bins"}
 
 
 class LastFit(NamedTuple):
-    """The training table of a fit, its rankings as a hash, the settings, and what splits gained."""
+    """The training table of a fit, the settings, and what splits gained."""
 
     features: NDArray  # float32 (n_samples, n_features)
-    rankings: str
+    positions: NDArray  # float32 (n_samples, n_labels), NaN: missing
+    rankings: str  # a hash of what was learnt, which may be scores
     weight: NDArray | None  # float64 (n_samples,)
     row: NDArray  # int64 (n_samples,), in the user's table
     n_rows: int  # of the user's table
@@ -41,6 +42,7 @@ class LastFit(NamedTuple):
         """Remember a fit."""
         return cls(
             table.features,
+            table.positions,
             hash_of(rankings_learnt(table, config)),
             table.weight,
             table.row,

@@ -28,6 +28,7 @@ from lrrf_jax.learners.neighbors.preferences import NearRows, near_preferences, 
 from lrrf_jax.learners.neighbors.scores import Model, padded_rankings, score_neighborhoods
 from lrrf_jax.learners.neighbors.search import nearest, neighbor_table
 from lrrf_jax.learners.on_device import RowFunction
+from lrrf_jax.learners.why import Neighbor, Why, adjacent_pairs, ranking_text
 from lrrf_jax.rankings.permutations import rank_scores
 
 _WIDTHS = (5, 10, 20)  # numbers of neighbours up to these share a program
@@ -181,15 +182,86 @@ class NeighborsLabelRanker(LabelRanker):
         table = self._placed_arrays().on(local_devices()[0]).table
         return nearest(table, features, k=self._width())
 
-    def _preferences(self, features: NDArray) -> NDArray:
+    def _near(self, features: NDArray) -> NearRows:
         def weighed(rows: NDArray) -> jax.Array:
             ready = self._placed_arrays().on(local_devices()[0])
             found = self._found(rows)
             kind = self.config_.weights
             return weigh_near_rows(ready.weight, *found, ready.n_neighbors, weights=kind)
 
-        near = NearRows.of(map_rows(weighed, features, self._seen(None)))
-        return near_preferences(np.asarray(self.params_.positions), near)
+        return NearRows.of(map_rows(weighed, features, self._seen(None)))
+
+    def _preferences(self, features: NDArray) -> NDArray:
+        return near_preferences(np.asarray(self.params_.positions), self._near(features))
+
+    def why(self, X: Any, row: int = 0, k: int = 5) -> Why:
+        """Tell which training rows stand behind the ranking of one row.
+
+        Parameters
+        ----------
+        X : array-like or data frame, (n_samples, n_features)
+        row : int
+            Which row of ``X``, from 0.
+        k : int
+            How many training rows to show at most.
+
+        Returns
+        -------
+        Why
+            - labels, scores: as predicted, best first;
+            - agreement: float64 (n_labels - 1,), the share of near rankings, by their weights, that
+              has each label before the next one, with half of those that tie them; NaN where none
+              ranks both;
+            - neighbors: the ``k`` of most weight, the nearer one first among equals, and their
+              rankings. Weights are shares of those of all ``n_neighbors_``, before what a model
+              makes of partial rankings. Rows are numbered as they are kept: those that
+              were left out of training are not counted.
+
+            ``str`` of it is a text, `lrrf_jax.plotting.plot_why` a figure; notebooks show the text.
+
+        Raises
+        ------
+        InputError
+            For rows that `predict` refuses, and a row that is not there.
+
+        Examples
+        --------
+        >>> from lrrf_jax import LEARNERS
+        >>> ranker = LEARNERS["ib-m"](n_neighbors=3)
+        >>> ranker = ranker.fit([[0.0], [1], [2]], [[1, 2], [1, 2], [2, 1]], labels=["tea", "milk"])
+        >>> print(ranker.why([[0.0]], k=1))
+        row 0: tea > milk
+        <BLANKLINE>
+        label  score
+        tea     1.67
+        milk    1.33
+        <BLANKLINE>
+        share of rankings in this order
+          tea > milk   67 %
+        <BLANKLINE>
+        training rows by weight
+          row 0  0.333  tea > milk
+        """
+        features = self._features(X)
+        require_integer(row, "row", 0, len(features) - 1)
+        require_integer(k, "k", 1)
+        features = features[row : row + 1]
+        ranks, scores = self._map_rows(True, features)[0], self._map_rows(False, features)[0]
+        order = np.argsort(ranks)
+        near, positions = self._near(features), np.asarray(self.params_.positions)
+        weight = near.weight[0] / near.weight[0].sum()
+        heaviest = np.argsort(-weight, kind="stable")[: int(k)]
+        share = (1 + near_preferences(positions, near)[0].astype(np.float64)) / 2
+        pairs = adjacent_pairs(order)
+        share = np.where(order[:-1] < order[1:], share[pairs], 1 - share[pairs])
+        labels = self.labels_.tolist()
+        found = [
+            Neighbor(int(at), float(w), ranking_text(positions[at], labels), positions[at][order])
+            for at, w in zip(near.row[0, heaviest], weight[heaviest], strict=True)
+            if w > 0
+        ]
+        names = self.labels_[order].tolist()
+        return Why(int(row), names, scores[order], share, "rankings", found, None, [])
 
     def _scores(self, features: NDArray) -> jax.Array:
         config = self.config_
