@@ -11,11 +11,14 @@ import os
 import pathlib
 import re
 import shlex
+import socket
 import subprocess
+import sys
 
 import pytest
 
-from lrrf_jax import cli
+from lrrf_jax import RandomForestLabelRanker, cli
+from lrrf_jax.datasets import load
 
 DOCS = pathlib.Path(__file__).parents[1] / "docs"
 README = DOCS.parent / "README.md"
@@ -152,3 +155,34 @@ def test_the_blocks_of_a_page_do_what_it_shows(page, tmp_path, monkeypatch):
 
 def test_some_page_has_sessions_some_programs_and_some_commands():
     assert {"forests", "README", "tutorial"} <= {page.stem for page in WITH_BLOCKS}
+
+
+@pytest.mark.slow
+def test_two_processes_grow_the_forest_that_one_grows_as_the_page_shows(tmp_path):
+    [program] = [
+        text
+        for text in programs_of(DOCS / "how-to/many-machines.md")
+        if text.startswith("# fit.py")
+    ]
+    (tmp_path / "fit.py").write_text(program, "utf-8")
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{listener.getsockname()[1]}"
+    path = os.pathsep.join([str(DOCS.parent), *filter(None, [os.environ.get("PYTHONPATH")])])
+    started = [
+        subprocess.Popen(
+            [sys.executable, "fit.py", address, "2", str(number)],
+            cwd=tmp_path,
+            env={**os.environ, "JAX_PLATFORMS": "cpu", "PYTHONPATH": path},
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for number in range(2)
+    ]
+    for process in started:
+        _, told = process.communicate(timeout=300)
+        assert process.returncode == 0, told
+    iris = load("iris")
+    alone = RandomForestLabelRanker(n_estimators=40, random_state=0).fit(iris.X, iris.y)
+    alone.save(tmp_path / "alone.lrrf")
+    assert (tmp_path / "forest.lrrf").read_bytes() == (tmp_path / "alone.lrrf").read_bytes()

@@ -18,7 +18,7 @@ from lrrf_jax.serving.batching import Batcher
 from lrrf_jax.serving.messages import Answer, Model, Problem, Question, Status
 from lrrf_jax.serving.service import RankingService, Reply
 
-logger = logging.getLogger("lrrf_jax")
+logger: logging.Logger = logging.getLogger("lrrf_jax")
 SETTINGS = "LRRF_JAX_SERVE"  # in the environment: JSON, what `application` takes
 _STARTING = "the model is not loaded; wait, or run the application with its lifespan."
 _FULL = "too many requests are waiting to be ranked. Send this one again in a second."

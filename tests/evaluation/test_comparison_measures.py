@@ -62,7 +62,8 @@ def test_tables_bring_their_own_folds_groups_and_scores(found):
         for name, measured in result.measured.items():
             np.testing.assert_array_equal(run.measured[name].sums, measured.sums)
         assert run.settings | {"params": 0} == result.settings | {"params": 0}
-        assert run.table() == result.table()._replace(rows=run.table().rows)
+        if result.measured:
+            assert run.table() == result.table()._replace(rows=run.table().rows)
     assert len(of(found, "plain")) == 2 * 10
     assert len(of(found, "data")) == len(of(found, "groups")) == 2 * 3
 
