@@ -51,11 +51,9 @@ def scikit_learn_pipeline(ranker: Any) -> Any:
     """Return a pipeline that ends in our trees, and predicts their mean positions."""
     from sklearn.pipeline import make_pipeline
 
-    from lrrf_jax.interchange.compact_tree import compact_trees
     from lrrf_jax.interchange.to_scikit_learn import to_scikit_learn
 
-    forest = to_scikit_learn(compact_trees(ranker.forest_), ranker.n_features_in_, n_threads=1)
-    return make_pipeline("passthrough", forest)
+    return make_pipeline("passthrough", to_scikit_learn(ranker, n_jobs=1))
 
 
 def positions_of(pipeline: Any, features: np.ndarray) -> np.ndarray:
@@ -219,8 +217,7 @@ def measure(model: str, n_trees: int, rounds: int, seconds: float) -> dict[str, 
                 place.bind(("127.0.0.1", 0))
                 ports[server] = place.getsockname()[1]
             processes.append(subprocess.Popen(command(server, model, ports[server])))
-        for process, port in zip(processes, ports.values(), strict=True):
-            wait_until_ready(process, port)
+            wait_until_ready(processes[-1], ports[server])
         cells = []
         for n_rows in ROWS:
             bodies = [json.dumps({"rows": part[:n_rows].tolist()}).encode() for part in asked]
@@ -263,7 +260,7 @@ def measure(model: str, n_trees: int, rounds: int, seconds: float) -> dict[str, 
 def wait_until_ready(process: subprocess.Popen, port: int) -> None:
     import urllib.request
 
-    for _ in range(1200):
+    for _ in range(3000):
         assert process.poll() is None, "a server ended"
         try:
             urllib.request.urlopen(f"http://127.0.0.1:{port}/ready", timeout=5).close()

@@ -41,7 +41,8 @@ def create_app(
     max_body : int
         Bytes of a request; more are refused (413) before they are read.
     max_batch : int
-        Requests that are ranked in one call; 1 takes them one by one.
+        Requests that are ranked in one call; 1 takes them one by one. Large ones are not put
+        together, since one alone keeps the call busy.
     max_waiting : int
         Requests that may wait to be ranked; those beyond are refused (503), to be sent again.
     batch_wait : float

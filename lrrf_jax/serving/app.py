@@ -44,7 +44,7 @@ class _Running(NamedTuple):
     """What there is between start and end."""
 
     model: Model
-    batcher: Batcher[bytes, Reply]
+    batcher: Batcher[Reply]
     task: "asyncio.Task[None]"
 
 
