@@ -30,6 +30,7 @@ extensions = [
     "repository_pages",
     "repository_links",
     "names",
+    "fields",
     "command_help",
 ]
 repository_url = ""

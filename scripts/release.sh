@@ -35,7 +35,7 @@ if [[ "$version" != --check ]]; then
     sed -i "s/^__version__ = .*/__version__ = \"$version\"/" lrrf_jax/__init__.py
     sed -i "s/^## .*(unreleased)$/## $version ($today)/" CHANGELOG.md
     sed -i "/^date-released:/d; s/^version: .*/version: $version\ndate-released: $today/" CITATION.cff
-    sed -i "s/^  version: .*/  version: \"$version\"/" conda/recipe.yaml
+    sed -i "s/^  version: \".*\"/  version: \"$version\"/" conda/recipe.yaml
     git -c user.name="$(git -C "$root" config user.name || echo release)" \
         -c user.email="$(git -C "$root" config user.email || echo release@localhost)" \
         commit --quiet --all --message "Version $version"
@@ -103,8 +103,7 @@ cd "$work/unpacked"
 cd "$dist"
 sha256sum -- *.whl *.tar.gz >SHA256SUMS
 sha256="$(sha256sum <"$sdist" | cut -d' ' -f1)"
-sed "s/^  sha256: .*/  sha256: $sha256/; s/^# A recipe.*/# A recipe for conda-forge (format 1)./" \
-    "$work/tree/conda/recipe.yaml" >recipe.yaml
+sed "s/^  sha256: .*/  sha256: $sha256/" "$work/tree/conda/recipe.yaml" >recipe.yaml
 cat SHA256SUMS
 [[ "$version" != --check ]] || { echo "== all is well; nothing was kept" >&2; exit; }
 

@@ -188,13 +188,33 @@ def test_a_version_that_will_not_do_is_refused_and_changes_nothing(tmp_path, ver
 
 @of_repository
 @pytest.mark.slow
-def test_a_release_builds_twice_to_the_same_bytes_and_works_where_it_is_installed(tmp_path):
+@pytest.mark.parametrize("version", ["--check", "9.9.9"])
+def test_a_release_builds_twice_to_the_same_bytes_and_works_where_it_is_installed(
+    tmp_path, version
+):
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
     folder = repository(tmp_path, listed.stdout.rstrip("\0").split("\0"))
     before = sorted(path.relative_to(folder) for path in folder.glob("*"))
-    done = release(folder, "--check")
+    done = release(folder, version)
     assert done.returncode == 0, done.stdout + done.stderr
-    sums = re.findall(rf"^[0-9a-f]{{64}}  lrrf_jax-{lrrf_jax.__version__}\S+$", done.stdout, re.M)
+    built = lrrf_jax.__version__ if version == "--check" else version
+    sums = re.findall(rf"^[0-9a-f]{{64}}  lrrf_jax-{re.escape(built)}\S+$", done.stdout, re.M)
     assert len(sums) == 2
-    assert sorted(path.relative_to(folder) for path in folder.glob("*")) == before
+    left = {path.relative_to(folder) for path in folder.glob("*")} - set(before)
+    assert left == (set() if version == "--check" else {pathlib.Path("dist")})
+    if version == "--check":
+        return
+    assert f'__version__ = "{version}"' in (folder / "lrrf_jax/__init__.py").read_text("utf-8")
+    assert re.search(rf"^## {version} \(\d", (folder / "CHANGELOG.md").read_text("utf-8"), re.M)
+    citation = yaml.safe_load((folder / "CITATION.cff").read_text("utf-8"))
+    assert citation["version"] == version
+    assert "date-released" in citation
+    recipe = yaml.safe_load((folder / "dist/recipe.yaml").read_text("utf-8"))
+    assert (recipe["context"]["version"], recipe["package"]["version"]) == (
+        version,
+        "${{ version }}",
+    )
+    sdist = next(line for line in sums if line.endswith(".tar.gz"))
+    assert recipe["source"]["sha256"] == sdist.split()[0]
+    git(folder, "diff", "--exit-code", "--quiet")

@@ -15,7 +15,11 @@ from lrrf_jax import LEARNERS
 
 ROOT = pathlib.Path(__file__).parents[1]
 PROGRAMS = ROOT / "tests" / "typing"
-LAZY = ["lrrf_jax", "lrrf_jax.datasets", "lrrf_jax.io", "lrrf_jax.learners", "lrrf_jax.rankings"]
+LAZY = [
+    ".".join(path.parent.relative_to(ROOT).parts)
+    for path in sorted(ROOT.glob("lrrf_jax/**/__init__.py"))
+    if "= lazily(" in path.read_text("utf-8")
+]
 # What has a base or an argument from a library that does not say all of its types: a pipeline of
 # scikit-learn, a jax.Device, the models of other libraries.
 BEHIND_OTHERS = (

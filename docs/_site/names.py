@@ -20,7 +20,8 @@ _USUAL = ("lrrf_jax.RandomForestLabelRanker.", "lrrf_jax.learners.LabelRanker.")
 _TOLD = {"lrrf_jax.metrics"}
 # What scikit-learn gives every estimator for its own machinery, documented there.
 _SCIKIT_LEARNS = re.compile(r"get_metadata_routing|set_callbacks|set_\w+_request")
-_NAME = re.compile(r"[A-Za-z]\w*(\.\w+)*(\([^()]*\))?")  # or a call
+_NOT_IN_PAGES = ".benchmarks."  # whose functions, such as `measure`, are words
+_NAME = re.compile(r"[A-Za-z]\w*(\.\w+)*(\((?![^()]* = )[^()]*\))?")  # or a call, not R's
 
 
 def best_match(target: str, kinds: Mapping[str, str], *, in_page: bool = False) -> str | None:
@@ -41,7 +42,8 @@ def best_match(target: str, kinds: Mapping[str, str], *, in_page: bool = False) 
     usual = [usual + target for usual in _USUAL if usual + target in matches]
     if in_page:
         # A word such as `fit` or `table` is often one, and no name.
-        known = [name for name in matches if kinds[name] not in ("method", "property", "attribute")]
+        words = {"method", "property", "attribute"} | ({"module"} if "." not in target else set())
+        known = [name for name in matches if kinds[name] not in words and _NOT_IN_PAGES not in name]
         usual = usual if called or "_" in target else []
         return (usual + known)[0] if len(known) == 1 or usual else None
     if usual:
@@ -77,15 +79,19 @@ class NamesInPages(SphinxTransform):
                 )
 
 
+_kinds: dict[str, str] = {}  # of every full name, when all pages are read
+
+
+def _collect(app: Any, env: Any) -> None:
+    _kinds.clear()
+    _kinds.update((n, found.objtype) for n, found in env.get_domain("py").objects.items())
+
+
 def _resolve(app: Any, env: Any, node: Any, content: Any) -> Any:
     if node.get("refdomain") != "py":
         return None
     objects = env.get_domain("py").objects
-    kinds = {name: found.objtype for name, found in objects.items()}
-    in_page = bool(node.get("of_page"))
-    if in_page:  # where functions of benchmarks are words, too
-        kinds = {n: kind for n, kind in kinds.items() if not n.startswith("lrrf_jax.benchmarks.")}
-    name = best_match(node["reftarget"], kinds, in_page=in_page)
+    name = best_match(node["reftarget"], _kinds, in_page=bool(node.get("of_page")))
     if name is not None:
         found = objects[name]
         return make_refnode(
@@ -115,6 +121,7 @@ def setup(app: Any) -> dict[str, bool]:
     app.setup_extension("sphinx.ext.autodoc")
     app.config.default_role = "py:obj"
     app.add_transform(NamesInPages)
+    app.connect("env-check-consistency", _collect)
     app.connect("missing-reference", _resolve)
     app.connect("autodoc-process-docstring", _mend, priority=600)  # after napoleon
     app.connect("autodoc-skip-member", _skip)

@@ -25,6 +25,7 @@ _FURTHER = {  # what is good to have -> how it is installed
     "matplotlib": "pip install 'lrrf_jax[plot]'",
     "pooch": "pip install 'lrrf_jax[datasets]'",
     "ray": "pip install 'lrrf_jax[ray]'",
+    "fastapi": "pip install 'lrrf_jax[serve]'",
 }
 _PLUGINS = re.compile(r"jax[-_](cuda|rocm|metal).*|libtpu.*")
 _VARIABLES = re.compile(

@@ -36,7 +36,7 @@ class PermutationImportance(NamedTuple):
 
     @property
     def importances_std(self) -> NDArray:  # float64 (n_features,)
-        """Tell how the repeats differ: their standard deviation, as scikit-learn has it."""
+        """Return the standard deviation of the repeats, as scikit-learn has it."""
         return self.importances.std(axis=1)
 
 

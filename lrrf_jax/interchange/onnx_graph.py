@@ -34,14 +34,22 @@ class Graph:
         domain: str = "",
         **attributes: Any,
     ) -> str:
-        """Add a node; returns the name of what it gives, or of the first of several."""
+        """Add a node; returns the name of what it gives, or of the first of several.
+
+        Long lists among the attributes are better passed as arrays.
+        """
         from onnx import helper
 
         if gives is None:
             gives = self.name(operator)
         names = [gives] if isinstance(gives, str) else list(gives)
         read = [i if isinstance(i, str) else self.constant(i) for i in inputs]
-        self.nodes.append(helper.make_node(operator, read, names, domain=domain, **attributes))
+        arrays = {key: value for key, value in attributes.items() if isinstance(value, np.ndarray)}
+        others = {key: value for key, value in attributes.items() if key not in arrays}
+        node = helper.make_node(operator, read, names, domain=domain, **others)
+        for key, value in arrays.items():
+            _add_list(node.attribute.add(), key, value)
+        self.nodes.append(node)
         return names[0]
 
     def name(self, of: str) -> str:
@@ -72,3 +80,10 @@ class Graph:
         """Take from each row the values at int64 (n_samples, ..., 1)."""
         # Not GatherElements, which onnx.reference can do up to 32 places only.
         return self("GatherND", values, at, batch_dims=1)
+
+
+def _add_list(attribute: Any, name: str, values: NDArray) -> None:
+    """Fill an attribute with a list, whose numbers ``make_node`` would look at one by one."""
+    field = {"i": "ints", "f": "floats", "S": "strings"}[values.dtype.kind]
+    attribute.name, attribute.type = name, getattr(attribute, field.upper())
+    getattr(attribute, field).extend(values.tolist())

@@ -15,7 +15,7 @@ from lrrf_jax.rankings.pairwise import pair_indices
 
 _EXACT = 2**24  # whole numbers up to here have no rounding error in float32, nor have their sums
 _ONE_WIN = 2.0**32  # above any sum of preferences
-_BYTES_OF_NODE, _BYTES_OF_NUMBER, _MOST_BYTES = 30, 12, 2**31  # of a file, at a minimum
+_BYTES_OF_NODE, _BYTES_OF_NUMBER, _MOST_BYTES = 34, 14, 2**31  # of a file, or a little less
 
 
 def ranked_by_trees(
@@ -109,16 +109,16 @@ def _ensemble(
         n_targets=n_outputs,
         aggregate_function="SUM",
         post_transform="NONE",
-        nodes_treeids=tree_of.tolist(),
-        nodes_nodeids=node.tolist(),
-        nodes_featureids=np.where(leaf, 0, joined.feature).tolist(),
-        nodes_values=joined.threshold.tolist(),
-        nodes_modes=np.where(leaf, "LEAF", "BRANCH_GTE").tolist(),
-        nodes_truenodeids=np.where(leaf, 0, joined.left).tolist(),
-        nodes_falsenodeids=np.where(leaf, 0, joined.right).tolist(),
-        nodes_missing_value_tracks_true=joined.missing_left.astype(int).tolist(),
-        target_treeids=np.repeat(tree_of[leaf], n_outputs).tolist(),
-        target_nodeids=np.repeat(node[leaf], n_outputs).tolist(),
-        target_ids=np.tile(np.arange(n_outputs), leaf.sum()).tolist(),
-        target_weights=joined.value[leaf].astype(np.float32).ravel().tolist(),
+        nodes_treeids=tree_of,
+        nodes_nodeids=node,
+        nodes_featureids=np.where(leaf, 0, joined.feature),
+        nodes_values=joined.threshold,
+        nodes_modes=np.where(leaf, b"LEAF", b"BRANCH_GTE"),
+        nodes_truenodeids=np.where(leaf, 0, joined.left),
+        nodes_falsenodeids=np.where(leaf, 0, joined.right),
+        nodes_missing_value_tracks_true=joined.missing_left.astype(np.int64),
+        target_treeids=np.repeat(tree_of[leaf], n_outputs),
+        target_nodeids=np.repeat(node[leaf], n_outputs),
+        target_ids=np.tile(np.arange(n_outputs), leaf.sum()),
+        target_weights=joined.value[leaf].astype(np.float32).ravel(),
     )

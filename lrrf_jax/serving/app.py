@@ -10,14 +10,15 @@ from collections.abc import AsyncIterator
 from typing import Any, NamedTuple
 
 from fastapi import FastAPI, HTTPException, Request, Response
+from starlette.requests import ClientDisconnect
 
 import lrrf_jax
-from lrrf_jax._validation import require_integer, require_number
+from lrrf_jax._validation import InputError, require_integer, require_number
 from lrrf_jax.serving.batching import Batcher
 from lrrf_jax.serving.messages import Answer, Model, Problem, Question, Status
 from lrrf_jax.serving.service import RankingService, Reply
 
-logger = logging.getLogger("lrrf_jax")
+logger: logging.Logger = logging.getLogger("lrrf_jax")
 SETTINGS = "LRRF_JAX_SERVE"  # in the environment: JSON, what `application` takes
 _STARTING = "the model is not loaded; wait, or run the application with its lifespan."
 _FULL = "too many requests are waiting to be ranked. Send this one again in a second."
@@ -26,10 +27,6 @@ _PROBLEMS: dict[int | str, dict[str, Any]] = {
     415: {"model": Problem, "description": "The body is not said to be JSON."},
     422: {"model": Problem, "description": "The rows, or the request, cannot be used."},
     503: {"model": Problem, "description": "Too much to do, or not ready. Try again."},
-}
-_BODY = {
-    "required": True,
-    "content": {"application/json": {"schema": Question.model_json_schema()}},
 }
 
 
@@ -56,7 +53,13 @@ def application(model: Any, settings: Settings) -> FastAPI:
     for name in ("max_rows", "max_body", "max_batch", "max_waiting"):
         require_integer(getattr(settings, name), name, 1)
     require_number(settings.batch_wait, "batch_wait")
+    if not isinstance(model, str | os.PathLike) and not hasattr(model, "predict_order"):
+        raise InputError(
+            "model must be the path of a model file, or a fitted learner or pipeline; it is a "
+            f"{type(model).__name__}. Make a RankingPipeline of a pipeline of scikit-learn."
+        )
     running: list[_Running] = []
+    content: dict[str, Any] = {"schema": Question.model_json_schema()}
 
     def ready() -> _Running:
         if not running or running[0].task.done():
@@ -75,6 +78,7 @@ def application(model: Any, settings: Settings) -> FastAPI:
             wait=settings.batch_wait,
         )
         task = asyncio.create_task(batcher.run())
+        content["example"] = service.example()
         running.append(_Running(service.model(settings.max_body), batcher, task))
         logger.info("ready to rank, after %.3f s", time.perf_counter() - started)
         yield
@@ -93,7 +97,7 @@ def application(model: Any, settings: Settings) -> FastAPI:
         response_model=Answer,
         response_model_exclude_none=True,
         responses=_PROBLEMS,
-        openapi_extra={"requestBody": _BODY},
+        openapi_extra={"requestBody": {"required": True, "content": {"application/json": content}}},
     )
     async def rank(request: Request) -> Response:
         """Rank the labels for each row.
@@ -101,7 +105,8 @@ def application(model: Any, settings: Settings) -> FastAPI:
         The body is read on a thread, with the rows of other requests.
         """
         # A page of a stranger may have a browser send anything else here without asking.
-        if request.headers.get("content-type", "").partition(";")[0] != "application/json":
+        kind = request.headers.get("content-type", "").partition(";")[0]
+        if kind.strip().lower() != "application/json":
             raise HTTPException(415, "the body must be JSON: send Content-Type: application/json.")
         batcher = ready().batcher
         try:
@@ -132,14 +137,17 @@ def application(model: Any, settings: Settings) -> FastAPI:
 async def _body(request: Request, most: int) -> bytes:
     """Read what is sent, up to a number of bytes."""
     body = bytearray()
-    async for piece in request.stream():
-        body += piece
-        if len(body) > most:
-            raise HTTPException(
-                413,
-                f"the body must have {most} bytes at most. Send several requests, or rank files "
-                "with lrrf predict.",
-            )
+    try:
+        async for piece in request.stream():
+            body += piece
+            if len(body) > most:
+                raise HTTPException(
+                    413,
+                    f"the body must have {most} bytes at most. Send several requests, or rank "
+                    "files with lrrf predict.",
+                )
+    except ClientDisconnect:  # nobody is there to be told
+        raise HTTPException(400, "the body ended too early.") from None
     return bytes(body)
 
 

@@ -13,6 +13,8 @@ from lrrf_jax._validation import InputError, require_choice
 from lrrf_jax.io._cells import as_stored
 from lrrf_jax.learners import load
 
+__all__ = ["log_model", "save_model"]
+
 _FILE = "model.lrrf"
 _METHODS = {"positions": "predict", "scores": "predict_scores", "order": "predict_order"}
 

@@ -16,6 +16,7 @@ from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError
 from lrrf_jax.io._cells import as_stored
 from lrrf_jax.learners import load
+from lrrf_jax.learners._estimator import require_fitted
 from lrrf_jax.serving.messages import Answer, Limits, Model, Problem, Question, Versions
 from lrrf_jax.serving.rows import features_of
 
@@ -50,6 +51,7 @@ class RankingService:
         self._ranker = ranker = as_stored(ranker)
         self._max_rows = max_rows
         learner = getattr(ranker, "ranker", ranker)
+        require_fitted(learner)
         steps = ranker.steps[0][1] if learner is not ranker else None
         names = getattr(ranker, "feature_names_in_", None)
         names = None if names is None else [str(name) for name in names]
@@ -89,6 +91,15 @@ class RankingService:
             ),
             limits=Limits(rows=self._max_rows, bytes=max_bytes),
         )
+
+    def example(self) -> dict[str, Any]:
+        """Return a request with made-up cells, for the documentation."""
+        expected = self._expected
+        known = {j: levels.names[0] for j, levels in expected.categories.items()}
+        cells = [known.get(j, 1.5) for j in range(expected.n_features)]
+        names = expected.names
+        row = cells if names is None else dict(zip(names, cells, strict=True))
+        return {"rows": [row], "top": 1}
 
     def answer(self, bodies: Sequence[bytes]) -> list[Reply]:
         """Answer requests; what is wrong with one of them is told to it alone.

@@ -24,7 +24,7 @@ from tests.interchange.onnx_models import (
     run,
     session_of,
 )
-from tests.models.store import FOLDER
+from tests.models.store import FOLDER, fit
 
 STORED = [p for p in sorted(FOLDER.glob("v2/*.lrrf")) if not p.stem.startswith("ib-")]
 LABELS = (2, 3, 7, 8, 12)
@@ -41,6 +41,17 @@ def test_a_stored_model_of_every_learner_says_in_onnx_what_it_said_when_it_was_f
 
 def test_every_learner_but_those_that_keep_their_rows_has_a_stored_model():
     assert {load(path).name for path in STORED} == set(LEARNERS) - {"ib-m", "ib-pl"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in LEARNERS if not name.startswith("ib-")])
+def test_every_learner_ranks_ten_thousand_rows_in_onnx_as_it_was_fitted_to(name):
+    ranker = fit(name)
+    rows = 12 * np.random.default_rng(0).standard_normal((10_000, 4)).astype(np.float32)
+    rows[::2] = np.rint(rows[::2])  # on thresholds, and where labels tie
+    if ranker.accepts_missing_features:
+        rows[1::5, 1] = np.nan
+    assert_same(run(checked(ranker), rows, threads=2), ranker, rows)
 
 
 @pytest.mark.parametrize("n_labels", LABELS)

@@ -71,6 +71,16 @@ def test_trees_rank_rows_of_categories_in_onnx_as_here(name):
     assert len(np.unique(ranks, axis=0)) > 1
 
 
+def test_forests_of_weighted_partial_rankings_rank_in_onnx_as_here():
+    utility = np.where(RNG.random(UTILITY.shape) < 0.2, np.nan, UTILITY)
+    utility[:, :2] = UTILITY[:, :2]
+    ranker = made("lr-rf", unseen="missing").fit(X, None, np.arange(N) % 4, scores=utility)
+    assert ranker.config_.aggregation == "kemeny"  # as labels are missing
+    outputs = run(checked(ranker), as_inputs(NEW))
+    np.testing.assert_array_equal(outputs[0], ranker.predict(NEW))
+    np.testing.assert_allclose(outputs[1], ranker.predict_scores(NEW), rtol=1e-6, atol=1e-6)
+
+
 @pytest.mark.parametrize("name", ["rpc", "default"])
 def test_other_learners_do_so_too_and_mark_the_rows_that_they_refuse(name):
     ranker = made(name, unseen="missing").fit(X, scores=UTILITY)

@@ -111,6 +111,17 @@ def test_compile_leaves_out_what_numpy_ranks(fitted, monkeypatch):
     assert asked == [128]
 
 
+def test_compile_prepares_scores_where_they_are_asked_for(fitted, monkeypatch):
+    asked = []
+    monkeypatch.setattr(type(fitted), "_scores", lambda self, rows: asked.append(len(rows)) or rows)
+    fresh = pickle.loads(pickle.dumps(fitted))
+    fresh.compile([100])
+    assert asked == []
+    fresh.compile([5, 100], scores=True)
+    fresh.compile([100], scores=True)
+    assert asked == [128]
+
+
 def test_after_compile_no_call_compiles(fitted):
     assert fitted.compile([3, 100]) is fitted
     with traces() as seen:

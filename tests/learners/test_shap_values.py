@@ -1,8 +1,10 @@
 """SHAP values of trees: against all subsets of features, and against the package shap."""
 
+import copy
 import dataclasses
 import itertools
 import math
+import sys
 
 import jax
 import numpy as np
@@ -158,11 +160,13 @@ def test_values_are_those_of_all_subsets_and_add_up_to_what_is_predicted(name, o
     assert np.abs(found.values).max() > 0.01
 
 
-@pytest.mark.parametrize("aggregation", ["two-step", "one-step", "copeland", "kemeny"])
-@pytest.mark.parametrize(("y", "weight"), [(PARTIAL_Y, WEIGHT), (Y, WEIGHT)])
-def test_weights_and_partial_rankings_are_where_the_trees_had_them(aggregation, y, weight):
-    ranker = quiet_fit(make("lr-rf", aggregation=aggregation), X, y, weight)
-    cover = training_covers(ranker, X, weight)
+@pytest.mark.parametrize(
+    ("aggregation", "y"),
+    [("two-step", Y), *((a, PARTIAL_Y) for a in ("two-step", "one-step", "copeland", "kemeny"))],
+)
+def test_weights_and_partial_rankings_are_where_the_trees_had_them(aggregation, y):
+    ranker = quiet_fit(make("lr-rf", aggregation=aggregation), X, y, WEIGHT)
+    cover = training_covers(ranker, X, WEIGHT)
     for of in ("scores", "pairs"):
         found = ranker.shap_values(ROWS[:7:3], of)
         assert_by_all_subsets(ranker, cover, ROWS[:7:3], found, of)
@@ -296,6 +300,13 @@ def test_columns_have_the_names_of_users_and_categories_their_codes():
     )
 
 
+def test_without_the_package_shap_it_is_named(monkeypatch):
+    found = fitted("lrt").shap_values(ROWS)
+    monkeypatch.setitem(sys.modules, "shap", None)
+    with pytest.raises(InputError, match=r"pip install 'lrrf_jax\[explain\]'"):
+        found.to_shap()
+
+
 def test_rows_are_explained_alike_in_any_company_without_another_program():
     ranker = fitted("lr-rf")
     many = np.tile(X, (5, 1))  # three programs' worth of rows
@@ -307,6 +318,21 @@ def test_rows_are_explained_alike_in_any_company_without_another_program():
         ranker.shap_values(many[:200])
         fitted("lw-rf").shap_values(many[:129])
     assert not counted
+
+
+def test_of_wide_tables_only_columns_that_some_tree_asks_for_are_worked_on():
+    narrow, wide = fitted("lw-rf"), copy.copy(fitted("lw-rf"))
+    at = np.array([3, 40, 97, 98])
+    forest = narrow.forest_._replace(feature=at[narrow.forest_.feature].astype(np.int32))
+    wide._set_fitted(narrow.params_._replace(forest=forest), narrow.config_, ["a", "b", "c"], None)
+    wide.n_features_in_ = 100
+    rows, background = np.zeros((8, 100), np.float32), np.zeros((60, 100), np.float32)
+    rows[:, at], background[:, at] = ROWS, X
+    found = wide.shap_values(rows, background=background)
+    expected = narrow.shap_values(ROWS, background=X)
+    np.testing.assert_allclose(found.values[:, at], expected.values, atol=1e-6)
+    assert not np.delete(found.values, at, axis=1).any()
+    assert attribution._columns_in_use(forest, 100)[1] == 64
 
 
 def test_a_tree_that_is_one_leaf_gives_nothing_to_any_feature():
@@ -329,3 +355,27 @@ def test_preferences_of_three_trees_are_thirds():
     config = dataclasses.replace(fitted("lr-rf").config_, n_trees=3)
     value = attribution.explained_values(np.array([[1, 3, 2]], np.int32), config, "pairs")
     assert value.tolist() == [[1 / 3, 1 / 3, -1 / 3]]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("aggregation", ["two-step", "one-step", "copeland", "kemeny"])
+def test_sums_of_deep_forests_are_what_is_predicted(aggregation):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(6000, 12)).astype(np.float32)
+    x[rng.random(x.shape) < 0.05] = np.nan
+    utility = np.nan_to_num(x) @ rng.normal(size=(12, 20)) + rng.normal(size=(6000, 20))
+    ranker = make("lr-rf", n_estimators=10, max_depth=16, aggregation=aggregation, max_bins="auto")
+    ranker.fit(x, scores=utility)
+    assert ranker.forest_.depth == 16
+    rows = np.concatenate([x[:100], x[:100] + rng.normal(size=(100, 12))]).astype(np.float32)
+    for of in ("scores", "pairs"):
+        found = ranker.shap_values(rows, of)
+        total = found.base_values + found.values.sum(1, dtype=np.float64)
+        leaf = ranker._leaf_slots(rows)
+        value = attribution.explained_values(
+            ranker.forest_.leaf_value[leaf.ravel()], ranker.config_, of
+        )
+        expected = value.reshape(*leaf.shape, -1).sum(1)
+        np.testing.assert_allclose(total, expected, atol=1e-5)
+        if of == "scores" and aggregation in ("two-step", "one-step"):
+            np.testing.assert_allclose(total, ranker.predict_scores(rows), atol=1e-5)

@@ -38,7 +38,7 @@ def test_the_ranking_the_scores_and_the_training_rows_are_those_of_the_ranker(na
             assert told == {f"L{j + 1}": position for j, position in enumerate(Y[near.row])}
 
 
-@pytest.mark.parametrize("name", ["lr-rf", "lw-rf", "lrt"])
+@pytest.mark.parametrize("name", ["lr-rf", "lw-rf", "pw-rf", "lrt"])
 def test_agreement_is_the_share_of_trees_that_have_two_labels_in_this_order(name):
     ranker = fitted(name)
     lowest = 1.0
@@ -46,10 +46,12 @@ def test_agreement_is_the_share_of_trees_that_have_two_labels_in_this_order(name
         why = ranker.why(X, row)
         forest, place = ranker.forest_, [int(label[1]) - 1 for label in why.labels]
         value = forest.leaf_value[[leaves_of(forest, X[row], t) for t in range(forest.n_trees)]]
-        votes = -value if ranker.config_.aggregation == "two-step" else value
         for ahead, behind, share in zip(place, place[1:], why.agreement, strict=False):
-            one, other = votes[:, ahead], votes[:, behind]
-            assert share == np.mean((one > other) + 0.5 * (one == other))
+            if name == "pw-rf":  # leaves hold preferences of the pairs 01, 02, 12
+                more = value[:, ahead + behind - 1] * (1 if ahead < behind else -1)
+            else:
+                more = (value[:, ahead] - value[:, behind]) * (-1 if name != "lw-rf" else 1)
+            assert share == np.mean((more > 0) + 0.5 * (more == 0))
             lowest = min(lowest, share)
     assert lowest < 1 or name == "lrt"
 

@@ -7,8 +7,11 @@ import threading
 import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
+from sklearn.dummy import DummyRegressor
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
 
-from lrrf_jax import InputError, ModelFileError
+from lrrf_jax import InputError, ModelFileError, RandomForestLabelRanker
 from lrrf_jax.serving import create_app
 from lrrf_jax.serving.messages import Answer, Model
 from lrrf_jax.serving.service import RankingService
@@ -55,7 +58,7 @@ def test_bad_rows_are_422_with_the_words_of_the_library(client):
     ("content", "kind", "status", "told"),
     [
         (b'{"rows": [[1, null, 2]]}', "text/plain", 415, "send Content-Type: application/json"),
-        (b'{"rows": [[1, null, 2]]}', "application/json; charset=utf-8", 200, None),
+        (b'{"rows": [[1, null, 2]]}', "Application/JSON ; charset=utf-8", 200, None),
         (b"{", "application/json", 422, "Invalid JSON"),
         (b'{"rows": [[NaN, null, 2]]}', "application/json", 200, None),
         (b'{"rows": [[Infinity, null, 2]]}', "application/json", 422, "column 'age' is inf"),
@@ -180,11 +183,25 @@ def test_limits_must_be_numbers(limit):
         create_app(forest(), **{limit: 0})
 
 
+def test_what_is_no_model_or_not_fitted_is_told(tmp_path):
+    for no_model in (3, make_pipeline(DummyRegressor())):
+        with pytest.raises(InputError, match="model must be the path of a model file, or a fitted"):
+            create_app(no_model)
+    with (
+        pytest.raises(NotFittedError),
+        TestClient(create_app(RandomForestLabelRanker())),
+    ):
+        pass
+
+
 def test_the_documentation_tells_all_of_it(client):
     told = client.get("/openapi.json").json()
     rank = told["paths"]["/rank"]["post"]
     assert set(rank["responses"]) == {"200", "413", "415", "422", "503"}
-    schema = rank["requestBody"]["content"]["application/json"]["schema"]
+    content = rank["requestBody"]["content"]["application/json"]
+    assert list(content["example"]["rows"][0]) == ["age", "town", "km"]
+    assert client.post("/rank", json=content["example"]).status_code == 200
+    schema = content["schema"]
     assert list(schema["properties"]) == ["rows", "ids", "top", "scores"]
     assert all("description" in part for part in schema["properties"].values())
     answer = told["components"]["schemas"]["Answer"]["properties"]

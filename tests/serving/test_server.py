@@ -42,6 +42,13 @@ def test_it_answers_many_at_once_and_on_sigterm_what_was_begun(model, tmp_path):
             assert client.get("/model").json()["labels"] == ["bus", "bike", "tram"]
             assert client.post("/rank", json={"rows": [[1]]}).status_code == 422
 
+        # One who goes away in the middle is nobody's trouble.
+        with socket.create_connection(("127.0.0.1", int(address.rpartition(":")[2]))) as gone:
+            gone.sendall(
+                b"POST /rank HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+                b"Content-Length: 99\r\n\r\n{"
+            )
+
         # A request of which half has arrived when the signal comes.
         body = json.dumps({"rows": objects(X[:2])}).encode()
         begun = http.client.HTTPConnection(address.removeprefix("http://"), timeout=60)

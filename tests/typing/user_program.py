@@ -26,6 +26,7 @@ from lrrf_jax import (
 )
 from lrrf_jax.datasets import LabelRankingData, from_regression, read
 from lrrf_jax.io import predict_arrow, read_manifest
+from lrrf_jax.serving import create_app
 
 lrrf_jax.use_compilation_cache(False)
 version: str = lrrf_jax.__version__
@@ -100,6 +101,11 @@ said: str = forest.export_text(0)
 levels: dict[str | int, tuple[str, ...]] = forest.feature_categories_
 forest.compile([1, 100]).save("iris.lrrf")
 again: Any = load("iris.lrrf")
+forest.export("iris.onnx", overwrite=True)
+values: np.ndarray = forest.shap_values(x, of="pairs").values
+print(forest.why(x, row=0, k=5))
+app = create_app("iris.lrrf", max_rows=100)
+print(app.title)
 forest.predict_file(["a.csv", "b.parquet"], "ranks", keep=["id"], memory_budget=2**28)
 with distributed.use_devices([]):
     forest.set_params(n_estimators=10).fit(x, y)

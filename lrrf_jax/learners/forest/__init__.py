@@ -13,7 +13,10 @@
 ``early_stopping``  growing until more trees do not help
 ``neighbors``, ``proximity``  rows that share leaves
 ``nodes``, ``text``, ``table``  the nodes that grew: ways through them, in words, in a frame
-``views``        what users ask of trees besides rankings
+``covers``, ``leaf_paths``, ``shapley``, ``attribution``, ``explanation``  SHAP values: rows in
+                 nodes, ways to leaves, the program, of a forest, with names
+``path``         the way of one row in words
+``views``, ``reasons``  what users ask of trees besides rankings, and why
 ``tree_ranker``  the shell around one tree or many
 ``ranker``       the shell around a forest
 ``mallows``      the same with the centres of Mallows' distributions in the leaves

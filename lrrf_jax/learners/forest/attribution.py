@@ -13,6 +13,7 @@ from lrrf_jax._jax_settings import our_settings
 from lrrf_jax._numerics import float_key_on_host
 from lrrf_jax._threads import thread_count
 from lrrf_jax._typing import NDArray
+from lrrf_jax._xla import bucket_size
 from lrrf_jax.learners.forest.aggregation import PAIR_UNIT, SHRUNKEN, VOTE_UNIT
 from lrrf_jax.learners.forest.config import ForestConfig
 from lrrf_jax.learners.forest.covers import node_covers, shares_of_children
@@ -21,7 +22,7 @@ from lrrf_jax.learners.forest.nodes import nodes_of
 from lrrf_jax.learners.forest.pair_shares import leaf_signs
 from lrrf_jax.learners.forest.shapley import Block, add_up_leaves, blocks_of
 from lrrf_jax.rankings.on_host import label_totals
-from lrrf_jax.trees.forest import Forest
+from lrrf_jax.trees.forest import Forest, is_split
 
 _FEW_ROWS, _ROWS, _ROWS_OF_ACCELERATOR = 8, 128, 4096  # that a program takes
 _BLOCKS_AT_ONCE = 64  # that each thread is handed
@@ -58,6 +59,9 @@ def shap_values(
     """Explain rows; returns the values, and what they are added to."""
     nodes, slots = nodes_of(forest), np.asarray(forest.leaf_value)
     n_samples, n_features = features.shape
+    columns, n_columns = _columns_in_use(forest, n_features)
+    place = np.zeros(n_features, np.int64)
+    place[columns] = np.arange(len(columns))
     n_outputs = explained_values(slots[:1], config, of).shape[1]
     base = np.zeros(n_outputs)
 
@@ -69,29 +73,40 @@ def shap_values(
             value = explained_values(slots[paths.slot], config, of)
             mean = paths.weight @ value
             base[:] += mean
-            yield paths, value - mean  # a constant explains nothing, and rounding is less
+            # Less the mean: a constant explains nothing, and rounding is less.
+            yield paths._replace(feature=place[paths.feature]), value - mean
 
     size = _rows_of_program(n_samples)
     starts = range(0, n_samples, size)
     keys = []
     for start in starts:
-        rows = features[start : start + size]
-        rows = np.pad(rows, ((0, size - len(rows)), (0, 0)))
+        rows = features[start : start + size, columns]
+        rows = np.pad(rows, ((0, size - len(rows)), (0, n_columns - len(columns))))
         keys.append(float_key_on_host(np.ascontiguousarray(rows.T)))
-    total = np.zeros((len(keys), n_features, n_outputs, size))
+    total = np.zeros((len(keys), n_columns, n_outputs, size))
 
     def add(number: int, blocks: list[Block]) -> None:
         for block in blocks:
             total[number] += np.asarray(add_up_leaves(keys[number], block))
 
-    blocks = blocks_of(trees(), n_features)
+    blocks = blocks_of(trees(), n_columns)
     while some := list(itertools.islice(blocks, _BLOCKS_AT_ONCE)):
         _in_threads(add, len(keys), some)
-    values = np.empty((n_samples, n_features, n_outputs), np.float32)
+    values = np.zeros((n_samples, n_features, n_outputs), np.float32)
     for start, part in zip(starts, total, strict=True):
-        rows_of = slice(start, min(start + size, n_samples))
-        values[rows_of] = part.transpose(2, 0, 1)[: rows_of.stop - start]
+        block = values[start : start + size]
+        block[:, columns] = part.transpose(2, 0, 1)[: len(block), : len(columns)]
     return values, base
+
+
+def _columns_in_use(forest: Forest, n_features: int) -> tuple[NDArray, int]:
+    """Find the features to work on, and how many a program has room for.
+
+    All of them, unless a wide table has far fewer that some tree asks for.
+    """
+    used = np.unique(np.asarray(forest.feature)[is_split(forest)])
+    room = bucket_size(len(used), per_octave=1)
+    return (used, room) if room < n_features else (np.arange(n_features), n_features)
 
 
 def _rows_of_program(n_samples: int) -> int:

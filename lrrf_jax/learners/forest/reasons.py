@@ -76,8 +76,9 @@ class TreeReasons(TreeViews):
         "copeland" and "kemeny" of up to 1/4096 for none.
 
         Path-dependent TreeSHAP, by quadrature (see `shapley`): O(n_samples n_leaves max_depth
-        (max_depth + n_outputs)). Rows with the codes that categories have in trees are explained;
-        ``feature_categories_`` has the levels in the order of the codes.
+        (max_depth + n_outputs)), and 12 bytes for each row, feature and output. Categories are
+        explained as the codes that they have in trees; ``feature_categories_`` has the levels in
+        the order of the codes.
 
         Examples
         --------
