@@ -379,3 +379,17 @@ def test_sums_of_deep_forests_are_what_is_predicted(aggregation):
         np.testing.assert_allclose(total, expected, atol=1e-5)
         if of == "scores" and aggregation in ("two-step", "one-step"):
             np.testing.assert_allclose(total, ranker.predict_scores(rows), atol=1e-5)
+
+
+def test_rows_on_thresholds_and_odd_numbers_go_as_they_do_in_predictions():
+    ranker = fitted("lw-rf")
+    forest = ranker.forest_
+    split = forest.threshold < np.inf
+    on = np.zeros((int(split.sum()), 4), np.float32)
+    on[np.arange(len(on)), forest.feature[split]] = forest.threshold[split]
+    odd = np.float32([3e38, -3e38, -0.0, 1e-40, -1e-40, np.nan])
+    rows = np.concatenate([on, np.nextafter(on, np.float32(-np.inf)), odd[:, None].repeat(4, 1)])
+    found = ranker.shap_values(rows)
+    total = found.base_values + found.values.sum(1)
+    np.testing.assert_allclose(total, ranker.predict_scores(rows), atol=1e-5)
+    assert len(rows) > 30
