@@ -85,12 +85,13 @@ def multiply_add(
     """
     a, b, c = jnp.broadcast_arrays(*(jnp.asarray(part, jnp.float32) for part in (a, b, c)))
     result: Array = by_platform(
-        a, b, c, cpu=lambda a, b, c: a * b + c, accelerator=_multiply_add_in_parts
+        a, b, c, cpu=lambda a, b, c: a * b + c, accelerator=multiply_add_in_parts
     )
     return result
 
 
-def _multiply_add_in_parts(a: Array, b: Array, c: Array) -> Array:
+def multiply_add_in_parts(a: Array, b: Array, c: Array) -> Array:
+    """Do what `multiply_add` does in any program, contracted or not; of one shape, normal or 0."""
     whole, error = _two_product(a, b)
     low, lowest = _two_sum(c, error)
     high, rest = _two_sum(whole, low)

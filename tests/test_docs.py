@@ -17,7 +17,7 @@ import sys
 
 import pytest
 
-from lrrf_jax import RandomForestLabelRanker, cli
+from lrrf_jax import LEARNERS, RandomForestLabelRanker, cli
 from lrrf_jax.datasets import load
 
 DOCS = pathlib.Path(__file__).parents[1] / "docs"
@@ -155,6 +155,38 @@ def test_the_blocks_of_a_page_do_what_it_shows(page, tmp_path, monkeypatch):
 
 def test_some_page_has_sessions_some_programs_and_some_commands():
     assert {"forests", "README", "tutorial"} <= {page.stem for page in WITH_BLOCKS}
+
+
+def rows_of_learners(page):
+    """Numbers of the rows of a table that begin with the name of a learner."""
+    rows = re.findall(r"^\| `([\w-]+)` \| (\.\d+.*) \|$", page.read_text("utf-8"), re.M)
+    return {name: cells.split(" | ") for name, cells in rows}
+
+
+def test_the_figures_by_which_a_learner_is_chosen_are_those_of_the_paper_redone():
+    there = rows_of_learners(DOCS / "background/paper.md")
+    here = rows_of_learners(DOCS / "how-to/choose-a-learner.md")
+    assert here.keys() == there.keys() == LEARNERS.keys()
+    for name, cells in here.items():
+        assert cells[:3] == there[name][::2], name
+
+
+def headings_of(page):
+    """Anchors of a page, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text("utf-8"), re.M)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_links_of_a_page_lead_to_pages_and_headings_that_are_there(page):
+    text = re.sub(r"^```.*?^```$|`[^`\n]*`", "", page.read_text("utf-8"), flags=re.DOTALL | re.M)
+    for link in re.findall(r"\]\(([^)\s]+)\)", text):
+        if re.match(r"\w+:", link):
+            continue
+        path, _, heading = link.partition("#")
+        target = page.parent / path if path else page
+        assert target.exists(), link
+        assert not heading or heading in headings_of(target), link
 
 
 @pytest.mark.slow

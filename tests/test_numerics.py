@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from lrrf_jax import _numerics as numerics
 from lrrf_jax._numerics import (
     _divide_by_integers,
-    _multiply_add_in_parts,
     float_key,
     float_key_on_host,
     log2_of,
     multiply_add,
+    multiply_add_in_parts,
     product,
     quotient,
     running_sum,
@@ -179,7 +179,7 @@ def test_products_and_sums_in_parts_round_once():
         rows = zip(x.tolist(), y.tolist(), z.tolist(), strict=True)
         exact = [Fraction(i) * Fraction(j) + Fraction(k) for i, j, k in rows]
         expected = np.array([nearest_float32(number) for number in exact])
-        found = np.asarray(jax.jit(_multiply_add_in_parts)(x, y, z))
+        found = np.asarray(jax.jit(multiply_add_in_parts)(x, y, z))
         np.testing.assert_array_equal(found, expected)
         np.testing.assert_array_equal(np.asarray(jax.jit(multiply_add)(x, y, z)), expected)
         assert x is not a or (x * y + z != expected).mean() > 0.2  # NumPy rounds twice

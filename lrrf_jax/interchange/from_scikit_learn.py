@@ -130,11 +130,11 @@ def _require_trees(model: Any, outputs: str) -> bool:
 def _signs_of_classes(model: Any) -> list[NDArray]:
     """Say for each pair which way its classes order it, 1 or -1."""
     every = [model.classes_] if model.n_outputs_ == 1 else model.classes_
-    known = sorted({float(label) for classes in every for label in classes})
-    if known not in ([0, 1], [-1, 1], [-1, 0, 1], [1], [-1]):
+    known = sorted({label for classes in every for label in classes.tolist()}, key=str)
+    if set(known) not in ({0, 1}, {-1, 1}, {-1, 0, 1}, {1}, {-1}):
         raise InputError(
             "classes of pairs must be 1 and -1, or 1 and 0, for first and second; they are "
-            f"{', '.join(f'{label:g}' for label in known[:6])}. Train on the signs of the pairs."
+            f"{', '.join(map(str, known[:6]))}. Train on the signs of the pairs."
         )
     return [
         np.where(np.asarray(classes) == (-1 if -1 in known else 0), -1.0, classes)

@@ -8,6 +8,7 @@ import numpy as np
 from jax import numpy as jnp
 
 from lrrf_jax._jax_settings import our_settings, without_locations
+from lrrf_jax._numerics import multiply_add_in_parts
 from lrrf_jax._typing import Array
 from lrrf_jax._validation import InputError
 from lrrf_jax.inference import traversal
@@ -103,12 +104,13 @@ def _of_forest(ranker: Any) -> _Program:
     tests = traversal.forest_tests(forest)
     leaf_slot, leaf_value = np.asarray(forest.leaf_slot), np.asarray(forest.leaf_value)
 
+    def fused(a: Array, b: Any, c: Array) -> Array:
+        # Whoever compiles the program may contract a product and a sum, or not.
+        return multiply_add_in_parts(a, jnp.full_like(a, b), c)
+
     def of_sums(sums: Array) -> dict[str, Array]:
-        ranks = ranks_of_sums(sums[None], **static)[0]
-        return {
-            "ranks": ranks,
-            "scores": scores_of_sums(sums[None], **static, n_trees=forest.n_trees)[0],
-        }
+        scores = scores_of_sums(sums[None], **static, n_trees=forest.n_trees, fused=fused)
+        return {"ranks": ranks_of_sums(sums[None], **static)[0], "scores": scores[0]}
 
     def program(features: Array) -> dict[str, Array]:
         leaves = traversal.find_leaves(jax.tree.map(jnp.asarray, tests), features, forest.depth)

@@ -280,9 +280,12 @@ def test_pairs_of_zeros_and_ones_and_odd_classes_are_refused():
     model = DecisionTreeRegressor(max_depth=3).fit(x, pair_signs(y) > 0)
     with pytest.raises(InputError, match=r"Train on 2 \* y - 1"):
         from_sklearn(model, outputs="pairs")
-    model = DecisionTreeClassifier(max_depth=3).fit(x, pair_signs(y) + 5)
-    with pytest.raises(InputError, match="classes of pairs must be 1 and -1"):
-        from_sklearn(model, outputs="pairs")
+    for odd in (pair_signs(y) + 5, np.where(pair_signs(y) > 0, "first", "second")):
+        model = DecisionTreeClassifier(max_depth=3).fit(x, odd)
+        with pytest.raises(InputError, match="classes of pairs must be 1 and -1"):
+            from_sklearn(model, outputs="pairs")
+    model = DecisionTreeClassifier(max_depth=3).fit(x, pair_signs(y) > 0)
+    assert from_sklearn(model, outputs="pairs").score(x, y) > 0.5
 
 
 def test_an_unfitted_model_is_told_by_scikit_learn():

@@ -2,6 +2,7 @@
 
 import functools
 from collections.abc import Callable
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -182,25 +183,29 @@ def scores_of_sums(
     n_labels: int,
     aggregation: str,
     n_trees: int,
+    fused: Callable[[Any, Any, Any], Array] = multiply_add,
 ) -> Array:  # float32 (n_samples, n_labels)
     """Score labels in the order of :func:`ranks_of_sums`.
 
     Mean Borda votes, 1 .. n_labels, for "two-step" and "one-step"; mean preference over the
-    other labels, -1 .. 1, for the rest, redistributed to agree with the ranks.
+    other labels, -1 .. 1, for the rest, redistributed to agree with the ranks. ``fused`` multiplies
+    and adds, rounding once: by default as CPUs do in our own programs.
     """
     ranks = ranks_of_sums(sums, n_labels, aggregation)
     if aggregation == "two-step":
-        scores = _quotient((n_labels + 1) * n_trees - sums, n_trees)
+        scores = _quotient((n_labels + 1) * n_trees - sums, n_trees, fused)
     elif aggregation == "one-step":
-        scores = _quotient(sums, n_trees * VOTE_UNIT)
+        scores = _quotient(sums, n_trees * VOTE_UNIT, fused)
     else:
         total = preference_matrix(sums).sum(-1, dtype=jnp.int32)
-        scores = _quotient(total, n_trees * PAIR_UNIT * (n_labels - 1))
+        scores = _quotient(total, n_trees * PAIR_UNIT * (n_labels - 1), fused)
     return scores_in_order(scores, ranks)
 
 
-def _quotient(total: Array, count: int) -> Array:  # float32
+def _quotient(
+    total: Array, count: int, fused: Callable[[Any, Any, Any], Array]
+) -> Array:  # float32
     """Divide integers by the inverse of one; whole results stay whole."""
     # As XLA:CPU would do it, written out, so that all devices do the same.
     rest = (total % count).astype(jnp.float32)
-    return multiply_add(rest, 1 / np.float32(count), (total // count).astype(jnp.float32))
+    return fused(rest, 1 / np.float32(count), (total // count).astype(jnp.float32))
