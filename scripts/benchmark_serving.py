@@ -204,6 +204,7 @@ def measure(model: str, n_trees: int, rounds: int, seconds: float) -> dict[str, 
     from lrrf_jax import RandomForestLabelRanker
     from lrrf_jax.benchmarks.session import hardware, versions
 
+    machine = hardware()  # with the load at the start
     rng = np.random.default_rng(0)
     X = rng.standard_normal((TRAINING_ROWS, N_FEATURES)).astype(np.float32)
     worth = X @ rng.standard_normal((N_FEATURES, N_LABELS)) + rng.gumbel(size=(len(X), N_LABELS))
@@ -246,7 +247,7 @@ def measure(model: str, n_trees: int, rounds: int, seconds: float) -> dict[str, 
         "connections; a worker per server, the client on the same machine",
         "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "versions": packages,
-        "hardware": hardware() | {"load_at_end": round(os.getloadavg()[0], 2)},
+        "hardware": machine | {"load_at_end": round(os.getloadavg()[0], 2)},
         "settings": {
             "forest": f"{n_trees} trees, depth {DEPTH}, {N_FEATURES} features, {N_LABELS} labels, "
             f"{TRAINING_ROWS} training rows",
