@@ -4,10 +4,11 @@ import pathlib
 import re
 
 import numpy as np
+import pandas as pd
 
 from lrrf_jax import RandomForestLabelRanker
 from lrrf_jax.datasets import load
-from tests.test_docs import programs_of
+from tests.test_docs import Shell, blocks_of, programs_of
 
 README = pathlib.Path(__file__).parents[1] / "README.md"
 FRAMES = README.parent / "docs/frames.md"
@@ -40,6 +41,30 @@ def test_a_newcomers_lines_take_a_category_and_partial_rankings_and_give_a_label
     assert answer.columns.tolist() == ["Pd", "Ni", "Cu"]
     assert answer.index.tolist() == X.index[::-1].tolist()
     assert set(ranker.feature_categories_["solvent"]) == {"DMF", "water"}
+
+
+def test_the_commands_of_the_readme_run_one_after_another(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    served = []
+    monkeypatch.setattr("uvicorn.run", lambda app, **settings: served.append((app, settings)))
+    data = load("iris")
+    labels = [f"L{name}" for name in data.labels]
+    table = pd.DataFrame(data.X, columns=["a", "b", "c", "d"]).join(
+        pd.DataFrame(data.y, columns=labels)
+    )
+    table.to_csv("table.csv", index=False)
+    table.assign(id=range(len(table))).to_parquet("new.parquet")
+    block = next(text for _, text in blocks_of(README) if text.startswith("lrrf train"))
+    commands = [line.partition("  ")[0] for line in block.splitlines()]
+    assert commands.pop() == "lrrf doctor"  # tests/cli/test_cli_doctor.py
+    for command in commands:
+        shell = Shell()
+        printed = shell.type(command.replace("--folds 10", "--folds 2 --repeats 1"))
+        assert shell.code == 0, (command, printed)
+    assert pd.read_parquet("ranks.parquet").columns.tolist() == ["id", *labels]
+    for name in ("page.html", "table.onnx"):
+        assert pathlib.Path(name).stat().st_size > 1000
+    assert [settings["port"] for _, settings in served] == [8000]
 
 
 def test_the_readme_is_short_and_its_links_lead_somewhere():
