@@ -67,7 +67,10 @@ class Shell:
         if typed.startswith("sbatch "):
             return self.run_array()
         words = shlex.split(typed)
-        if words[0] == "lrrf":
+        if words[0] == "lrrf" and "--memory-budget" in words:  # this process holds more by now
+            program = "import sys; from lrrf_jax.cli import main; sys.exit(main())"
+            typed = shlex.join([sys.executable, "-c", program, *words[1:]])
+        elif words[0] == "lrrf":
             with (
                 contextlib.redirect_stderr(io.StringIO()) as told,
                 contextlib.redirect_stdout(told),

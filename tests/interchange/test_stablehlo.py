@@ -111,9 +111,9 @@ def test_a_file_is_read_and_applied_where_there_is_no_lrrf_jax(tmp_path):
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    found = np.load(tmp_path / "found.npz")
-    np.testing.assert_array_equal(found["ranks"], ranks_of(ranker, rows))
-    np.testing.assert_array_equal(found["scores"], scores_of(ranker, rows))
+    with np.load(tmp_path / "found.npz") as found:
+        np.testing.assert_array_equal(found["ranks"], ranks_of(ranker, rows))
+        np.testing.assert_array_equal(found["scores"], scores_of(ranker, rows))
 
 
 def test_the_program_depends_neither_on_flags_nor_on_where_the_library_lies():

@@ -32,7 +32,9 @@ LABELS = (2, 3, 7, 8, 12)
 
 @pytest.mark.parametrize("path", STORED, ids=lambda path: path.stem)
 def test_a_stored_model_of_every_learner_says_in_onnx_what_it_said_when_it_was_fitted(path):
-    ranker, said = load(path), np.load(path.with_suffix(".npz"))
+    ranker = load(path)
+    with np.load(path.with_suffix(".npz")) as arrays:
+        said = dict(arrays)
     ranks, scores, order = run(checked(ranker), said["x"])
     np.testing.assert_array_equal(ranks, said["ranks"])
     np.testing.assert_allclose(scores, said["scores"], rtol=1e-6, atol=2e-6)
@@ -190,8 +192,8 @@ def run_apart(model, rows, folder, flush=False):
     paths = [str(folder / name) for name in ("model.onnx", "rows.npy", "out.npz")]
     command = [sys.executable, "-I", "-c", PROGRAM, *paths, str(int(flush))]
     subprocess.run(command, check=True, cwd=folder)
-    said = np.load(folder / "out.npz")
-    return [said[name] for name in ("ranks", "scores", "order")]
+    with np.load(folder / "out.npz") as said:
+        return [said[name] for name in ("ranks", "scores", "order")]
 
 
 def test_a_file_is_enough_where_there_is_no_lrrf_jax(tmp_path):

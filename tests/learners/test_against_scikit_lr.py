@@ -12,7 +12,8 @@ import pytest
 from lrrf_jax import LEARNERS, metrics
 from lrrf_jax.datasets import delete_labels, load
 
-SAID = np.load(pathlib.Path(__file__).parent / "scikit_lr_iris.npz")
+with np.load(pathlib.Path(__file__).parent / "scikit_lr_iris.npz") as _arrays:
+    SAID = dict(_arrays)
 IRIS = load("iris")
 
 
