@@ -36,8 +36,8 @@ def spec():
 @pytest.mark.parametrize("path", MODELS, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_the_reader_of_the_page_ranks_as_every_stored_model_did(path, spec):
     document, arrays = spec["read"](path)
-    with np.load(path.with_suffix(".npz")) as arrays:
-        said = dict(arrays)
+    with np.load(path.with_suffix(".npz")) as stored:
+        said = dict(stored)
     header, read = model_file.read_model(path)
     assert document == header
     assert arrays.keys() == read.keys()
