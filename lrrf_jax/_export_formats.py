@@ -39,6 +39,6 @@ def require_free(files: tuple[str, ...], overwrite: bool) -> None:
         require_output_place(file)
         if os.path.exists(file) and not overwrite:
             raise InputError(
-                f"{file}: is there already. Choose another path, or ask for it to be replaced: "
-                "overwrite."
+                f"{file}: is there already. Choose another path, or replace it with "
+                "overwrite=True (--overwrite)."
             )

@@ -23,6 +23,7 @@ def export(
     to: Annotated[
         Format | None, typer.Option(help="The format. Default: what the suffix of PATH says.")
     ] = None,
+    unseen: _options.HowUnseen = None,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace files that are there already.")
     ] = False,
@@ -36,7 +37,8 @@ def export(
       lrrf export iris.lrrf --to treelite --output forest.bin
 
     ONNX and StableHLO hold trees, linear learners and the consensus; treelite holds trees. Beside
-    a file of StableHLO, PATH.json tells the labels and features. The model file stays the one to
+    a file of StableHLO, PATH.json tells the labels and features. Of a model with categories, ONNX
+    needs --unseen missing, for it cannot refuse a level. The model file stays the one to
     keep: exported files serve, and cannot be made a model again.
     """  # noqa: D301 (typer reads the backspace as: do not rewrap)
     from lrrf_jax._export_formats import files_of, format_of, require_free
@@ -55,6 +57,8 @@ def export(
     from lrrf_jax import learners
 
     ranker = learners.of_content(model, *_runtime.read_model_file(model))
+    if unseen:
+        getattr(ranker, "ranker", ranker).set_params(unseen=unseen.value)
     files = ranker.export(output, format, overwrite)
     sizes = {file: os.path.getsize(file) for file in files}
     for file, size in sizes.items():

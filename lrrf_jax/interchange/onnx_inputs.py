@@ -45,7 +45,7 @@ def require_expressible(
     if unseen == "error":
         raise InputError(
             'unseen must be "missing" for a model of ONNX with categories, which cannot refuse a '
-            f"level that it does not know; it is {unseen!r}. {TAKE_AS_MISSING}."
+            f"level that it does not know; it is {unseen!r}. {TAKE_AS_MISSING} (--unseen missing)."
         )
     bad = [j for j, levels in categories.items() if _MISSING in (*levels.names, *levels.empty)]
     if bad:

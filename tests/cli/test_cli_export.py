@@ -25,6 +25,22 @@ def test_json_tells_the_files_and_the_labels(lrrf, model, tmp_path):
     assert told["labels"] == ["L1", "L2", "L3"]
 
 
+def test_a_model_with_categories_goes_to_onnx_where_unseen_levels_are_to_be_missing(
+    lrrf, tmp_path, monkeypatch
+):
+    pytest.importorskip("onnx")
+    monkeypatch.chdir(tmp_path)
+    rows = [f"{'red' if i % 2 else 'blue'},{1 + i % 2},{2 - i % 2}" for i in range(8)]
+    (tmp_path / "t.csv").write_text("\n".join(["colour,L1,L2", *rows]) + "\n")
+    settings = ("--set", "n_estimators=2", "--no-check")
+    assert lrrf("train", "t.csv", "--model", "t.lrrf", *settings)[0] == 0
+    code, _, err = lrrf("export", "t.lrrf", "--output", "t.onnx")
+    assert (code, "(--unseen missing)" in " ".join(err.split())) == (3, True)
+    assert not (tmp_path / "t.onnx").exists()
+    assert lrrf("export", "t.lrrf", "--output", "t.onnx", "--unseen", "missing")[0] == 0
+    assert (tmp_path / "t.onnx").stat().st_size > 500
+
+
 @pytest.mark.parametrize(
     ("typed", "expected", "words"),
     [
