@@ -12,6 +12,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 
 import httpx
 import pytest
@@ -93,7 +94,13 @@ def test_what_is_copied_is_there_and_nothing_else_goes_to_the_daemon():
 @pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix" or shutil.which("install") is None, reason="needs POSIX")
 def test_each_command_works_in_a_folder_and_the_last_serves_a_model(tmp_path):
-    root = pathlib.Path(os.environ.get("LRRF_IMAGE_ROOT", tmp_path))  # to look at it afterwards
+    with tempfile.TemporaryDirectory() as folder:  # which other users may enter, as not tmp_path
+        os.chmod(folder, 0o755)
+        serve_from(pathlib.Path(os.environ.get("LRRF_IMAGE_ROOT", folder)), tmp_path / "log")
+
+
+def serve_from(root, log):
+    """Do what the Dockerfile says below a folder, and ask what it starts."""
     becomes_user = os.geteuid() == 0 and shutil.which("setpriv") is not None
     python = "/usr/bin/python3" if becomes_user else sys.executable  # which that user can read
 
@@ -131,7 +138,6 @@ def test_each_command_works_in_a_folder_and_the_last_serves_a_model(tmp_path):
     variables["PATH"] = f"{root}/opt/lrrf/bin:/usr/bin:/bin"
     user = ["setpriv", "--reuid", "10001", "--regid", "10001", "--clear-groups"]
     user = user if becomes_user else []
-    log = tmp_path / "log"
     with open(log, "wb") as file:
         words = [*user, "env", *[f"{n}={v}" for n, v in variables.items()]]
         process = subprocess.Popen(
