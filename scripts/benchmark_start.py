@@ -163,7 +163,7 @@ def write_tables(folder):
 # ------------------------------------------------------------------------------ many processes
 def environment(cache):
     """Variables of a process that keeps programs in a folder of its own, if at all."""
-    own = ("JAX_COMPILATION_CACHE", "JAX_PERSISTENT_CACHE")
+    own = ("JAX_COMPILATION_CACHE", "JAX_PERSISTENT_CACHE", "LRRF_JAX_CACHE")
     known = {k: v for k, v in os.environ.items() if not k.startswith(own)}
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     return {**known, "XDG_CACHE_HOME": str(cache), "PYTHONPATH": path}
