@@ -26,7 +26,6 @@ extensions = [
     "sphinx.ext.napoleon",
     "myst_nb",
     "sphinx_copybutton",
-    "sphinx_design",
     "repository_pages",
     "repository_links",
     "names",
@@ -43,7 +42,6 @@ nitpick_ignore_regex = [
 ]
 
 myst_heading_anchors = 4
-myst_enable_extensions = ["colon_fence", "deflist"]
 nb_execution_mode = "off"  # notebooks are committed with what they printed and drew
 nb_merge_streams = True
 nb_render_markdown_format = "myst"  # tables that notebooks print

@@ -8,6 +8,9 @@ from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError
 from lrrf_jax.trees.forest import MAX_DEPTH, Forest
 
+# Whole numbers up to here have no rounding error in float32, nor have sums that stay below it.
+WHOLE_IN_FLOAT32 = 2**24
+
 
 class CompactTree(NamedTuple):
     """One tree without the padding below its leaves; the root comes first."""

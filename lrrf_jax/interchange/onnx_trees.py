@@ -4,17 +4,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError
-from lrrf_jax.interchange.compact_tree import CompactTree
+from lrrf_jax.interchange.compact_tree import WHOLE_IN_FLOAT32, CompactTree
 from lrrf_jax.interchange.onnx_graph import ML, Graph, Value
 from lrrf_jax.interchange.onnx_kemeny import kemeny_ordering
 from lrrf_jax.interchange.onnx_ranks import Ranked, in_order, ordering_of
 from lrrf_jax.learners.forest.aggregation import PAIR_UNIT, VOTE_UNIT
-from lrrf_jax.rankings.pairwise import pair_indices
+from lrrf_jax.rankings.on_host import ONE_WIN, pair_sides
 
-_EXACT = 2**24  # whole numbers up to here have no rounding error in float32, nor have their sums
-_ONE_WIN = 2.0**32  # above any sum of preferences
 _BYTES_OF_NODE, _BYTES_OF_NUMBER, _MOST_BYTES = 34, 14, 2**31  # of a file, or a little less
 
 
@@ -34,23 +31,16 @@ def ranked_by_trees(
     if aggregation == "one-step":
         scores = graph("Div", sums, np.array(float(len(trees) * VOTE_UNIT)))
         return Ranked(ordering_of(graph, sums, n_labels), scores)
-    sides = graph.small(_sides(n_labels))
+    sides = graph.small(pair_sides(n_labels))
     total = graph("MatMul", sums, sides)
     if aggregation == "copeland":
-        wins = graph("Mul", graph("MatMul", graph("Sign", sums), sides), np.array(_ONE_WIN))
+        wins = graph("Mul", graph("MatMul", graph("Sign", sums), sides), np.array(ONE_WIN))
         ordering = ordering_of(graph, graph("Add", wins, total), n_labels)
     else:
         borda = ordering_of(graph, total, n_labels)
         ordering = kemeny_ordering(graph, sums, n_labels, borda)
     scores = graph("Div", total, np.array(float(len(trees) * PAIR_UNIT * (n_labels - 1))))
     return Ranked(ordering, in_order(graph, scores, ordering, n_labels))
-
-
-def _sides(n_labels: int) -> NDArray:  # (n_pairs, n_labels)
-    """Of every pair, 1 for the first label and -1 for the second."""
-    sides = np.eye(n_labels)
-    first, second = pair_indices(n_labels)
-    return sides[first] - sides[second]
 
 
 def _sums(graph: Graph, rows: Value, trees: Sequence[CompactTree]) -> str:
@@ -64,14 +54,14 @@ def _sums(graph: Graph, rows: Value, trees: Sequence[CompactTree]) -> str:
 def exact_blocks(trees: Sequence[CompactTree]) -> list[Sequence[CompactTree]]:
     """Part the trees so that no sum over a part can need more than the 24 bits of a float32."""
     largest = [int(np.abs(tree.value).max()) for tree in trees]
-    if max(largest) > _EXACT:
+    if max(largest) > WHOLE_IN_FLOAT32:
         raise InputError(
-            f"leaves must hold numbers up to {_EXACT}, which float32 can tell apart; tree "
-            f"{int(np.argmax(largest))} holds {max(largest)}. Use aggregation='two-step'."
+            f"leaves must hold numbers up to {WHOLE_IN_FLOAT32}, which float32 can tell apart; "
+            f"tree {int(np.argmax(largest))} holds {max(largest)}. Use aggregation='two-step'."
         )
     starts, total = [0], 0
     for number, most in enumerate(largest):
-        if total + most > _EXACT:
+        if total + most > WHOLE_IN_FLOAT32:
             starts.append(number)
             total = 0
         total += most

@@ -4,11 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from lrrf_jax.interchange.compact_tree import CompactTree, compact_trees
+from lrrf_jax.interchange.compact_tree import WHOLE_IN_FLOAT32, CompactTree, compact_trees
 from lrrf_jax.interchange.facts import facts_of_model, require_package, require_trees
 from lrrf_jax.learners.forest.aggregation import PAIR_UNIT, VOTE_UNIT
 
-_WHOLE_IN_FLOAT32 = 2**24  # whole numbers up to it are exact
 _UNIT = {"two-step": 1, "one-step": VOTE_UNIT, "copeland": PAIR_UNIT, "kemeny": PAIR_UNIT}
 
 
@@ -59,7 +58,7 @@ def model_of(trees: list[CompactTree], n_features: int, attributes: dict[str, An
 
     n_outputs = trees[0].value.shape[1]
     most = sum(int(np.abs(tree.value).max()) for tree in trees)  # of any sum on the way
-    number = "float32" if most <= _WHOLE_IN_FLOAT32 else "float64"
+    number = "float32" if most <= WHOLE_IN_FLOAT32 else "float64"
     builder = build.ModelBuilder(
         threshold_type=number,
         leaf_output_type=number,

@@ -15,7 +15,7 @@ from lrrf_jax.rankings.pairwise import pair_indices
 
 _FLOAT32 = np.finfo(np.float32)
 _TINY = float(_FLOAT32.tiny)
-_ONE_WIN = 2.0**32  # above any sum of preferences
+ONE_WIN = 2.0**32  # above any sum of preferences
 _BITS_ROUNDED_OFF = np.array(2**29 - 1)  # from float64 to float32
 _HALFWAY = np.array(2**28)
 
@@ -46,13 +46,13 @@ def label_totals(
     n_labels: int,
 ) -> NDArray:  # float64 (..., n_labels)
     """Sum each label's preferences over the others."""
-    total: NDArray = preferences @ _sides(n_labels)
+    total: NDArray = preferences @ pair_sides(n_labels)
     return total
 
 
 def copeland_ordering(preferences: NDArray, n_labels: int) -> NDArray:  # intp (..., n_labels)
     """Order as `aggregation.copeland` does; `preferences` as of `label_totals`."""
-    return ordering_of_scores(label_totals(np.sign(preferences) * _ONE_WIN + preferences, n_labels))
+    return ordering_of_scores(label_totals(np.sign(preferences) * ONE_WIN + preferences, n_labels))
 
 
 def kemeny_ordering(preferences: NDArray, n_labels: int) -> NDArray:  # intp (..., n_labels)
@@ -75,7 +75,7 @@ def kemeny_ordering(preferences: NDArray, n_labels: int) -> NDArray:  # intp (..
 
 
 @functools.cache
-def _sides(n_labels: int) -> NDArray:  # float64 (n_pairs, n_labels)
+def pair_sides(n_labels: int) -> NDArray:  # float64 (n_pairs, n_labels)
     """Of every pair, 1 for the first label and -1 for the second."""
     sides = np.eye(n_labels)
     first, second = pair_indices(n_labels)

@@ -138,7 +138,7 @@ def test_sums_that_float32_would_round_are_summed_in_blocks(monkeypatch):
     ranker, rows = random_case(2, 8, "kemeny", n_trees=6)
     assert len(onnx_trees.exact_blocks(compact_trees(ranker.forest_))) == 1
     values = np.asarray(ranker.forest_.leaf_value)
-    monkeypatch.setattr(onnx_trees, "_EXACT", int(np.abs(values).max()) * 2)
+    monkeypatch.setattr(onnx_trees, "WHOLE_IN_FLOAT32", int(np.abs(values).max()) * 2)
     blocks = onnx_trees.exact_blocks(compact_trees(ranker.forest_))
     assert [len(block) for block in blocks] == [2, 2, 2]
     model = checked(ranker)
