@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from lrrf_jax.learners.lw_rf import LabelwiseForestLabelRanker
     from lrrf_jax.learners.pw_rf import PairwiseForestLabelRanker
     from lrrf_jax.learners.rpc import PairwiseComparisonLabelRanker
+    from lrrf_jax.learners.stack import StackedLabelRanker
 
 _PLACES = {
     "lr-rf": "lr_rf.RandomForestLabelRanker",
@@ -53,6 +54,7 @@ _PLACES = {
     "cc": "cc.ConstraintClassificationLabelRanker",
     "ib-m": "ib_m.MallowsNeighborsLabelRanker",
     "ib-pl": "ib_pl.PlackettLuceNeighborsLabelRanker",
+    "stack": "stack.StackedLabelRanker",
     "default": "consensus.ConsensusLabelRanker",
 }
 LEARNERS = Learners(_PLACES)
@@ -74,6 +76,7 @@ __all__ = [
     "PlackettLuceNeighborsLabelRanker",
     "RandomForestLabelRanker",
     "SimilarityForestLabelRanker",
+    "StackedLabelRanker",
     "WidthMallowsTreesLabelRanker",
     "load",
 ]

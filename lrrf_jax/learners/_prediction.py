@@ -73,7 +73,11 @@ class RankingModel(PartialModel, DeviceModel, FileModel):
         expected = Expected(self.n_features_in_, names, self._categories, self.unseen)
         features = as_features(X, expected, none_will_do=not self.needs_features).values
         self._require_known(features, names)
-        if not self._categories:
+        return self._as_numbers(features)
+
+    def _as_numbers(self, features: NDArray) -> NDArray:
+        """Make numbers that the learner can use of rows with codes of categories."""
+        if not self._categories or self.codes_categories == "as-they-are":
             return features
         as_numbers = one_hot if self.codes_categories == "one-hot" else unknown_as_missing
         return as_numbers(features, self._categories)

@@ -70,7 +70,7 @@ class LabelRanker(Parametrised, RankingModel, StoredModel, Estimator):
 
         def __init__(self, *args: Any, **parameters: Any) -> None: ...
 
-    codes_categories = "one-hot"  # or "ordered", see `_coding`
+    codes_categories = "one-hot"  # or "ordered", see `_coding`; "as-they-are": for its members to do
 
     random_state = None  # a parameter of the learners that draw at random
 
@@ -163,17 +163,7 @@ class LabelRanker(Parametrised, RankingModel, StoredModel, Estimator):
                 known=self._known_names(),
                 needs_features=self.needs_features,
             )
-            self._require_known(table.features, table.feature_names, table.row)
-            n_features = table.features.shape[1]
-            table = self._coded(table)
-            self._check_settings(table.shape)
-            make_room_for_programs()
-            self._seed = self._draw_seed()
-            key = key_from_seed(self._seed)
-            params, config = self._fit(key, table, **options)
-        self.n_features_in_: int = n_features
-        self._categories = table.categories
-        self._set_fitted(params, config, table.labels, table.feature_names)
+            self._fit_table(table, **options)
         logger.info(
             "%s fitted: %d rows, %d features, %d labels, in %.3f s",
             self.name,
@@ -184,9 +174,24 @@ class LabelRanker(Parametrised, RankingModel, StoredModel, Estimator):
         )
         return self
 
+    def _fit_table(self, table: TrainingTable, **options: Any) -> Self:
+        """Learn from a table that is checked."""
+        self._require_known(table.features, table.feature_names, table.row)
+        n_features = table.features.shape[1]
+        table = self._coded(table)
+        self._check_settings(table.shape)
+        make_room_for_programs()
+        self._seed = self._draw_seed()
+        key = key_from_seed(self._seed)
+        params, config = self._fit(key, table, **options)
+        self.n_features_in_: int = n_features
+        self._categories = table.categories
+        self._set_fitted(params, config, table.labels, table.feature_names)
+        return self
+
     def _coded(self, table: TrainingTable) -> TrainingTable:
         """Make numbers that the learner can use of categories."""
-        if not table.categories:
+        if not table.categories or self.codes_categories == "as-they-are":
             return table
         if self.codes_categories == "one-hot":
             return table._replace(features=one_hot(table.features, table.categories))

@@ -24,10 +24,11 @@ _HEADER: dict[str, Any] = {
     "n_features": int,
     "extra": dict,
     "categories": dict,  # column -> levels with rows, levels without; where there are any
+    "members": list,  # of a stack: name and header of each
     "missing_values": list,  # texts of cells that are missing, where `lrrf train` was told them
 }
 _OPTIONAL = frozenset(
-    {"categories", "missing_values"}
+    {"categories", "members", "missing_values"}
 )  # entries that files of this format may lack
 ADDED: dict[str, type] = {"format_version": int, "library_version": str, "sha256": str}
 

@@ -1,0 +1,194 @@
+"""Stack: the pair scores of several learners, weighed by how well they do out of sample.
+
+Stacked generalisation (Wolpert 1992) with weights that are not negative (Breiman 1996), of pair
+probabilities on the logit scale, and Kemeny's rule over the result.
+"""
+
+import dataclasses
+import functools
+import os
+from typing import Annotated, Any, NamedTuple, Self
+
+import jax
+import numpy as np
+
+from lrrf_jax._typing import AnyArray, NDArray
+from lrrf_jax._validation import InputError, require_integer, require_number
+from lrrf_jax.learners._table import TableShape, TrainingTable
+from lrrf_jax.learners.base import LabelRanker
+from lrrf_jax.learners.batching import map_rows
+from lrrf_jax.learners.persistence.schema import Range, Stored
+from lrrf_jax.learners.stacking.combine import decode, logit_of, preferences_of
+from lrrf_jax.learners.stacking.members import members_of, rows_for
+from lrrf_jax.learners.stacking.out_of_sample import fit_member, folds_of
+from lrrf_jax.learners.stacking.stored import own_arrays, put_members, read_members
+from lrrf_jax.learners.stacking.weights import stack_weights
+from lrrf_jax.rankings.pairwise import pair_signs_on_host
+
+
+class StackParams(NamedTuple):
+    """What the stack learns besides its members."""
+
+    weight: Annotated[AnyArray, Stored("float32", "n_members", minimum=0)]
+
+
+@dataclasses.dataclass(frozen=True)
+class StackConfig:
+    """Settings of a fitted stack."""
+
+    n_labels: Annotated[int, Range(2)]
+    n_members: Annotated[int, Range(1)]
+
+
+class StackedLabelRanker(LabelRanker):
+    """Stack of label rankers: the most accurate one, at the cost of all its members.
+
+    Every member says how likely each label comes before each other. The logits are summed with
+    weights that are not negative, the same for all pairs, and the ranking is Kemeny's, which agrees
+    most with the resulting probabilities. Weights are learnt from pair scores of the training rows
+    by models that did not see their rankings: out-of-bag for forests, out of fold for others.
+
+    Parameters
+    ----------
+    members : None, or list of str, learner or (str, learner)
+        Names of `LEARNERS`, learners with parameters of their own, or pairs of a name and a learner.
+        None: the frozen default of ``docs/accuracy.md``.
+    n_folds : int
+        Folds for members that are not forests: each is fitted once per fold, and once on all rows.
+    ridge : float
+        Penalty ``ridge / 2`` times the squared distance of the weights from equal ones, on the
+        mean loss of a pair in nats.
+    random_state : int, RandomState or None
+        Of folds, and of members whose own is None.
+
+    Attributes
+    ----------
+    members_ : dict of str to learner
+        The members, fitted on all training rows.
+    weights_ : dict of str to float
+        What each of them counts; 0: nothing.
+
+    Notes
+    -----
+    Whole weights of rows are worth copies as far as they are to the members. Features may be missing
+    where every member takes that; those of the default do not. Costs the fits of all members,
+    ``n_folds + 1`` times for those that are not forests; predict costs the sum over its members,
+    and O(n_labels^2) to O(2^n_labels) per row for Kemeny's rule.
+
+    Examples
+    --------
+    >>> from lrrf_jax import LEARNERS
+    >>> from lrrf_jax.datasets import load
+    >>> iris = load("iris")
+    >>> stack = LEARNERS["stack"](["pw-rf", "rpc"], random_state=0).fit(iris.X, iris.y)
+    >>> list(stack.members_)
+    ['pw-rf', 'rpc']
+    >>> stack.score(iris.X, iris.y) > 0.9
+    True
+    """
+
+    name = "stack"
+    params_type = StackParams
+    config_type = StackConfig
+    codes_categories = "as-they-are"
+    accepts_missing_features = False  # but where all members do, see `_require_known`
+
+    members: Any = dataclasses.field(default=None, kw_only=False)
+    n_folds: int = 5
+    ridge: float = 1e-3
+    random_state: Any = None
+
+    # ------------------------------------------------------------------------------- fit
+    def _check_settings(self, shape: TableShape) -> None:
+        require_integer(self.n_folds, "n_folds", 2)
+        require_number(self.ridge, "ridge")
+
+    def _fit_table(self, table: TrainingTable, **options: Any) -> Self:
+        self.members_: dict[str, Any] = members_of(self.members, table)
+        return super()._fit_table(table, **options)
+
+    def _fit(self, key: jax.Array, table: TrainingTable) -> tuple[StackParams, StackConfig]:
+        n_samples, n_labels = table.positions.shape
+        if n_samples < self.n_folds:
+            raise InputError(
+                f"n_folds must be at most the number of training rows, {n_samples}; it is "
+                f"{self.n_folds}. Set n_folds={max(2, n_samples)}, or fit more rows."
+            )
+        random = np.random.default_rng(self._seed)
+        fold = folds_of(n_samples, self.n_folds, random)
+        preferences = []
+        for name, member in self.members_.items():
+            seed = int(random.integers(2**31))
+            if getattr(member, "random_state", 0) is None:
+                member.set_params(random_state=seed)
+            self.members_[name], found = _fit_named(name, member, table, fold)
+            preferences.append(found)
+        weight = _weights(table, preferences, self.ridge)
+        return StackParams(weight), StackConfig(n_labels, len(weight))
+
+    @property
+    def weights_(self) -> dict[str, float]:
+        """What each member counts."""
+        return dict(zip(self.members_, self.params_.weight.tolist(), strict=True))
+
+    def _require_known(self, features: NDArray, names: Any, row: NDArray | None = None) -> None:
+        if not all(member.accepts_missing_features for member in self.members_.values()):
+            super()._require_known(features, names, row)
+
+    # ------------------------------------------------------------------------------- predict
+    def _preferences(self, features: NDArray) -> NDArray:
+        n_labels = len(self.labels_)
+        logit = np.zeros((len(features), n_labels * (n_labels - 1) // 2), np.float32)
+        for member, weight in zip(self.members_.values(), self.params_.weight, strict=True):
+            if weight > 0:
+                rows = rows_for(member, features, self._categories)
+                logit += weight * logit_of(member._preferences(rows))
+        return preferences_of(logit)
+
+    def _map_rows(self, of_ranks: bool, features: NDArray) -> NDArray:
+        function = self._ranks if of_ranks else self._scores
+        blocks = [np.asarray(function(features[rows])) for rows in self._blocks(len(features))]
+        return np.concatenate(blocks) if blocks else np.asarray(function(features))
+
+    def _ranks(self, features: NDArray) -> Any:
+        return self._decoded(features, of_ranks=True)
+
+    def _scores(self, features: NDArray) -> Any:
+        return self._decoded(features, of_ranks=False)
+
+    def _decoded(self, features: NDArray, *, of_ranks: bool) -> NDArray:
+        decoded = functools.partial(decode, n_labels=len(self.labels_), of_ranks=of_ranks)
+        return map_rows(decoded, self._preferences(features), self._seen(of_ranks))
+
+    # ------------------------------------------------------------------------------- files
+    def _stored(self, path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, NDArray]]:
+        header, arrays = super()._stored(path)
+        put_members(path, self.members_, header, arrays)
+        return header, arrays
+
+    @classmethod
+    def _from_file(cls, path: Any, header: dict[str, Any], arrays: dict[str, NDArray]) -> Self:
+        ranker = super()._from_file(path, header, own_arrays(arrays))
+        ranker.members_ = read_members(path, header, arrays)
+        return ranker
+
+
+def _fit_named(name: str, member: Any, table: TrainingTable, fold: NDArray) -> tuple[Any, NDArray]:
+    try:
+        return fit_member(member, table, fold)
+    except InputError as error:
+        raise InputError(f"member '{name}' of the stack cannot be fitted: {error}") from error
+    except Exception as error:
+        raise RuntimeError(f"member '{name}' of the stack failed: {error}") from error
+
+
+def _weights(
+    table: TrainingTable, preferences: list[NDArray], ridge: float
+) -> NDArray:  # float32 (n_members,)
+    """Learn the weights from the pairs that the rankings know."""
+    sign = pair_signs_on_host(table.positions)
+    known = sign != 0
+    logit = np.stack([logit_of(pairs[known]) for pairs in preferences])
+    row_weight = np.ones(len(sign)) if table.weight is None else table.weight
+    count = np.broadcast_to(row_weight[:, None], sign.shape)[known]
+    return stack_weights(logit, sign[known], count, ridge).astype(np.float32)
