@@ -1,4 +1,4 @@
-"""Kemeny's rankings of preferences, as operators of ONNX; `rankings.kemeny` is the same for JAX.
+"""Kemeny's rankings of preferences, as operators of ONNX; `aggregation.kemeny` is the same for JAX.
 
 Preferences are float64 (n_samples, n_pairs), whole numbers below 2**31 as `aggregation` bounds
 them: no sum is rounded.
@@ -9,7 +9,7 @@ import numpy as np
 from lrrf_jax._typing import NDArray
 from lrrf_jax.interchange.onnx_graph import Graph, Value
 from lrrf_jax.rankings.aggregation import EXACT_LIMIT
-from lrrf_jax.rankings.kemeny import subsets_by_size
+from lrrf_jax.rankings.kemeny_search import subsets_by_size
 from lrrf_jax.rankings.pairwise import pair_indices
 
 _DIGITS = 8  # of a label in the number of an ordering; EXACT_LIMIT labels have seven

@@ -14,7 +14,7 @@ from lrrf_jax.rankings.bucket_orders import (
     bucket_orders,
     require_settings,
 )
-from lrrf_jax.rankings.pairwise import pair_signs_on_host
+from lrrf_jax.rankings.pairwise import pair_probabilities, pair_signs_on_host
 
 _CELLS_AT_ONCE = 2**22  # of rows x pairs
 _ROWS_AT_ONCE = 2**14
@@ -80,16 +80,46 @@ class PartialModel(abc.ABC):
         >>> (3 * ranker.predict_preferences([[0.0]])).tolist()
         [[1.0, 3.0, 1.0]]
         """
-
-        def preferences(features: NDArray) -> NDArray:
-            n_pairs = len(self.labels_) * (len(self.labels_) - 1) // 2
-            out = np.empty((len(features), n_pairs), np.float32)
-            for rows in self._blocks(len(features)):
-                out[rows] = self._preferences(features[rows])
-            return out
-
         require_fitted(self)
-        return answer(self, X, output, preferences, pair_names(self.labels_.tolist()))
+        return answer(self, X, output, self._all_preferences, pair_names(self.labels_.tolist()))
+
+    def _all_preferences(self, features: NDArray) -> NDArray:  # float32 (n_samples, n_pairs)
+        n_pairs = len(self.labels_) * (len(self.labels_) - 1) // 2
+        out = np.empty((len(features), n_pairs), np.float32)
+        for rows in self._blocks(len(features)):
+            out[rows] = self._preferences(features[rows])
+        return out
+
+    def predict_pairwise(self, X: Any) -> NDArray:
+        """Tell how probable it is that the one label comes before the other.
+
+        See :meth:`predict` for the rows, and for what is raised.
+
+        Returns
+        -------
+        float32 (n_samples, n_labels, n_labels)
+            At ``[row, i, j]`` the probability that label i of ``labels_`` comes before label j:
+            `predict_preferences` as a matrix, ``(1 + value) / 2``. The diagonal is .5, the two
+            of a pair sum to 1 up to rounding, and NaN says that nothing is known of a pair.
+
+        Notes
+        -----
+        They are as good as the learner: those of "rpc" and "ll" are of models of probability;
+        shares of trees or neighbours are estimates, and those of forests lean to .5.
+        `metrics.brier_score` and `plotting.plot_pair_reliability` tell how far they can be
+        trusted. `rankings.kemeny` turns them into rankings. ``4 n_labels^2`` bytes per row.
+
+        Examples
+        --------
+        >>> from lrrf_jax import LEARNERS
+        >>> ranker = LEARNERS["ib-m"](n_neighbors=4)
+        >>> rankings = [[1, 2, 3], [1, 3, 2], [2, 1, 3], [1, 2, 3]]
+        >>> ranker = ranker.fit([[0.0], [1], [2], [3]], rankings)
+        >>> ranker.predict_pairwise([[0.0]])[0].tolist()
+        [[0.5, 0.75, 1.0], [0.25, 0.5, 0.75], [0.0, 0.25, 0.5]]
+        """
+        require_fitted(self)
+        return pair_probabilities(self._all_preferences(self._features(X)))
 
     def predict_partial(
         self,

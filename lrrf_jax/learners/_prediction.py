@@ -138,10 +138,10 @@ class RankingModel(PartialModel, DeviceModel, FileModel):
         super()._forget_derived()
         self.__dict__.pop("_seen_sizes", None)
 
-    def _seen(self, of_ranks: bool | None) -> Seen:
-        """Sizes for which the program of ``_ranks``, ``_scores`` or (None) a third is compiled."""
+    def _seen(self, program: bool | str | None) -> Seen:
+        """Sizes for which the program of ``_ranks`` (True), ``_scores`` or another is compiled."""
         of_all = self.__dict__.setdefault("_seen_sizes", {})
-        key = of_ranks, times_dropped()
+        key = program, times_dropped()
         return of_all[key] if key in of_all else of_all.setdefault(key, Seen())
 
     def predict(self, X: Any, output: str | None = None) -> Any:

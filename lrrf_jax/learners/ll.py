@@ -19,9 +19,9 @@ from lrrf_jax._validation import require_choice, require_integer, require_number
 from lrrf_jax._xla import COMPILER_OPTIONS
 from lrrf_jax.learners._table import TableShape, TrainingTable
 from lrrf_jax.learners.linear.blocks import assert_blocks, in_blocks, outer_sum, row_weights
-from lrrf_jax.learners.linear.params import LinearParams, design, params_of, scaled, scaling_of
+from lrrf_jax.learners.linear.params import AnyParams, design, params_of, scaled, scaling_of
 from lrrf_jax.learners.linear.preferences import utility_preferences
-from lrrf_jax.learners.linear.ranker import UtilityLabelRanker
+from lrrf_jax.learners.linear.ranker import ExpandingLabelRanker, UtilityLabelRanker
 from lrrf_jax.learners.persistence.stored import PlainConfig
 from lrrf_jax.rankings.pairwise import pair_indices, pair_signs
 
@@ -147,16 +147,17 @@ def fit_boost(
 def fit_ll(
     table: TrainingTable,
     *,
+    basis: str,
     solver: str,
     fit_intercept: bool,
     ridge: float,
     max_iter: int,
     tolerance: float,
     n_rounds: int,
-) -> tuple[LinearParams, int]:
+) -> tuple[AnyParams, int]:
     """Fit the utilities; returns them and the number of steps."""
-    scaling = scaling_of(table.features, table.weight, centred=fit_intercept)
-    numbers = 2 * (table.features.shape[1] + table.positions.shape[1] ** 2)
+    scaling = scaling_of(table.features, table.weight, centred=fit_intercept, basis=basis)
+    numbers = 2 * (len(scaling.scale) + table.positions.shape[1] ** 2)
     order = table.label_order
     rankings = table.positions[:, order]
     blocks = in_blocks(table.features, rankings, row_weights(table), numbers=numbers)
@@ -173,7 +174,7 @@ def fit_ll(
     return params_of(scaling, np.asarray(models)[:, np.argsort(order)]), n_rounds
 
 
-class LogLinearLabelRanker(UtilityLabelRanker):
+class LogLinearLabelRanker(ExpandingLabelRanker, UtilityLabelRanker):
     """Log-linear label ranking (LL), Dekel, Manning and Singer 2003.
 
     Each label has a linear utility, and labels are ranked by it. Training minimises the sum of
@@ -219,6 +220,7 @@ class LogLinearLabelRanker(UtilityLabelRanker):
     n_rounds: int = 100
 
     def _check_settings(self, shape: TableShape) -> None:
+        super()._check_settings(shape)
         require_choice(self.solver, "solver", ("lbfgs", "boost"))
         require_choice(self.fit_intercept, "fit_intercept", (True, False))
         require_number(self.ridge, "ridge")
@@ -226,9 +228,10 @@ class LogLinearLabelRanker(UtilityLabelRanker):
         require_number(self.tolerance, "tolerance")
         require_integer(self.n_rounds, "n_rounds", 1)
 
-    def _fit(self, key: Any, table: TrainingTable) -> tuple[LinearParams, PlainConfig]:
+    def _fit(self, key: Any, table: TrainingTable) -> tuple[AnyParams, PlainConfig]:
         params, n_iter = fit_ll(
             table,
+            basis=self.basis,
             solver=self.solver,
             fit_intercept=bool(self.fit_intercept),
             ridge=self.ridge,

@@ -21,10 +21,17 @@ from lrrf_jax._xla import COMPILER_OPTIONS, scan
 from lrrf_jax.learners._table import TableShape, TrainingTable
 from lrrf_jax.learners.batching import map_rows
 from lrrf_jax.learners.linear.blocks import assert_blocks, in_blocks, outer_sum, row_weights
-from lrrf_jax.learners.linear.params import LinearParams, Scaling, design, params_of, scaling_of
+from lrrf_jax.learners.linear.params import (
+    AnyParams,
+    AnyScaling,
+    design,
+    n_features_of,
+    params_of,
+    scaling_of,
+)
 from lrrf_jax.learners.linear.predict import assert_applies, linear_outputs, map_linear
 from lrrf_jax.learners.linear.preferences import logistic_preferences, output_rows
-from lrrf_jax.learners.linear.ranker import LinearLabelRanker
+from lrrf_jax.learners.linear.ranker import ExpandingLabelRanker
 from lrrf_jax.learners.on_device import RowFunction
 from lrrf_jax.learners.persistence.schema import OneOf, Range
 from lrrf_jax.rankings.pairwise import n_labels_of_pairs, pair_indices, pair_signs, reordered_pairs
@@ -66,19 +73,19 @@ def fit_pairs(
     features: Array,  # float32 (n_blocks, block_rows, n_features)
     sign: Array,  # int8 (n_blocks, block_rows, n_pairs): which label is first; 0: unknown
     row_weight: Array,  # float32 (n_blocks, block_rows), 0: padding
-    scaling: Scaling,
+    scaling: AnyScaling,
     ridge: Array,  # float32 ()
     max_iter: Array,  # int32 ()
-) -> Array:  # float32 (n_pairs, n_features + 1), the intercept last
+) -> Array:  # float32 (n_pairs, n_columns), the intercept last
     """Fit the logistic regressions of all pairs at once, by damped Newton steps.
 
     Every pair has its own damping, takes a step only where that lowers its loss, and rests when
-    it is done: its model depends on no other pair. Memory: n_pairs n_features^2, and blocks.
+    it is done: its model depends on no other pair. Memory: n_pairs n_columns^2, and blocks.
     """
     assert_blocks(features, sign, row_weight)
-    chex.assert_shape(scaling, (features.shape[-1],))
+    chex.assert_axis_dimension(features, -1, n_features_of(scaling))
     chex.assert_rank([ridge, max_iter], 0)
-    n_columns = features.shape[-1] + 1
+    n_columns = len(scaling.scale) + 1
     penalty = jnp.full(n_columns, ridge).at[-1].set(0.0)  # as usual, the intercept is free
     known = row_weight[..., None] * jnp.abs(sign).astype(jnp.float32)
     total = known.sum((0, 1))
@@ -152,10 +159,10 @@ def _along(chosen: Array, like: Array) -> Array:
     return chosen.reshape(-1, *(1,) * (like.ndim - 1))
 
 
-def fit_rpc(table: TrainingTable, *, ridge: float, max_iter: int) -> LinearParams:
+def fit_rpc(table: TrainingTable, *, basis: str, ridge: float, max_iter: int) -> AnyParams:
     """Fit the models of all pairs, as many at a time as memory is meant for."""
-    scaling = scaling_of(table.features, table.weight, centred=True)
-    n_columns, n_labels = table.features.shape[1] + 1, table.positions.shape[1]
+    scaling = scaling_of(table.features, table.weight, centred=True, basis=basis)
+    n_columns, n_labels = len(scaling.scale) + 1, table.positions.shape[1]
     numbers = n_columns**2 + 2 * n_labels**2  # products of columns, and what pairs hold
     order = table.label_order
     rankings = table.positions[:, order]
@@ -163,7 +170,7 @@ def fit_rpc(table: TrainingTable, *, ridge: float, max_iter: int) -> LinearParam
     features, positions, weight = blocks
     sign = np.asarray(pair_signs(positions))
     n_pairs = sign.shape[-1]
-    chunk = max(1, min(n_pairs, _CURVATURES // (features.shape[-1] + 1) ** 2))
+    chunk = max(1, min(n_pairs, _CURVATURES // n_columns**2))
     sign = np.pad(sign, ((0, 0), (0, 0), (0, -n_pairs % chunk)))
     fitted = [
         np.asarray(
@@ -182,7 +189,7 @@ def fit_rpc(table: TrainingTable, *, ridge: float, max_iter: int) -> LinearParam
     return params_of(scaling, reordered_pairs(models.T, np.argsort(order)))
 
 
-def rpc_votes(params: LinearParams, features: Array, *, voting: str) -> Array:
+def rpc_votes(params: AnyParams, features: Array, *, voting: str) -> Array:
     """Sum the votes of the pairs; float32 (n_samples, n_labels)."""
     logit = linear_outputs(params, features).T
     n_labels = n_labels_of_pairs(len(logit))
@@ -204,7 +211,7 @@ def rpc_votes(params: LinearParams, features: Array, *, voting: str) -> Array:
 
 @functools.partial(jit, static_argnames=("voting", "of_ranks"), compiler_options=COMPILER_OPTIONS)
 def rpc_rows(
-    params: LinearParams,
+    params: AnyParams,
     features: Array,  # float32 (n_samples, n_features)
     *,
     voting: str,
@@ -220,7 +227,7 @@ def rpc_rows(
     return map_linear(rows, features, params)
 
 
-class PairwiseComparisonLabelRanker(LinearLabelRanker):
+class PairwiseComparisonLabelRanker(ExpandingLabelRanker):
     """Ranking by pairwise comparison (RPC), Huellermeier et al. 2008.
 
     A logistic regression for each pair of labels tells how likely the one comes before the other,
@@ -269,12 +276,13 @@ class PairwiseComparisonLabelRanker(LinearLabelRanker):
     max_iter: int = 50
 
     def _check_settings(self, shape: TableShape) -> None:
+        super()._check_settings(shape)
         require_choice(self.voting, "voting", VOTINGS)
         require_number(self.ridge, "ridge")
         require_integer(self.max_iter, "max_iter", 1)
 
-    def _fit(self, key: Any, table: TrainingTable) -> tuple[LinearParams, RPCConfig]:
-        params = fit_rpc(table, ridge=self.ridge, max_iter=self.max_iter)
+    def _fit(self, key: Any, table: TrainingTable) -> tuple[AnyParams, RPCConfig]:
+        params = fit_rpc(table, basis=self.basis, ridge=self.ridge, max_iter=self.max_iter)
         return params, RPCConfig(table.positions.shape[1], self.voting)
 
     def _row_function(self, of_ranks: bool) -> RowFunction:

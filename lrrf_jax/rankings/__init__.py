@@ -13,6 +13,7 @@ from lrrf_jax.rankings.from_numbers import densify, rankings_from_scores
 from lrrf_jax.rankings.texts import rankings_from_strings
 
 if TYPE_CHECKING:
+    from lrrf_jax.rankings.decoding import kemeny
     from lrrf_jax.rankings.distributions import (
         mallows_log_likelihood,
         plackett_luce_log_likelihood,
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = [
     "copeland_scores",
     "densify",
+    "kemeny",
     "kemeny_objective",
     "mallows_log_likelihood",
     "orderings_from_rankings",
@@ -42,6 +44,7 @@ _HOMES = {
     "completion": "",
     "copeland_scores": "votes",
     "distances": "",
+    "kemeny": "decoding",
     "kemeny_objective": "votes",
     "mallows": "",
     "mallows_log_likelihood": "distributions",

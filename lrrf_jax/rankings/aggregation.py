@@ -16,7 +16,7 @@ from lrrf_jax._programs import jit
 from lrrf_jax._typing import AnyArray, Array
 from lrrf_jax._xla import scan, worked_out
 from lrrf_jax.rankings.axes import namespace_of, with_leading_axes
-from lrrf_jax.rankings.kemeny import kemeny_exact, kemeny_local_search
+from lrrf_jax.rankings.kemeny_search import kemeny_exact, kemeny_local_search
 from lrrf_jax.rankings.pairwise import pair_indices, preference_matrix, summable
 from lrrf_jax.rankings.permutations import (
     ordering_from_ranks,

@@ -107,7 +107,7 @@ def _matrix(preferences: NDArray, n_labels: int) -> NDArray:  # float64 (n_label
 
 
 def _improve(ordering: NDArray, matrix: NDArray) -> None:
-    """Search as `kemeny.kemeny_local_search` does, of one row and in place."""
+    """Search as `aggregation.kemeny_local_search` does, of one row and in place."""
     n_labels = len(ordering)
     backwards = np.tri(n_labels)  # target <= origin
     labels = ordering.tolist()

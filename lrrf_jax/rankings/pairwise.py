@@ -88,6 +88,27 @@ def pair_signs_on_host(
     return signs
 
 
+def pair_probabilities(
+    preferences: NDArray,  # float32 (n_samples, n_pairs) in [-1, 1], NaN: unknown
+) -> NDArray:  # float32 (n_samples, n_labels, n_labels)
+    """Lay out the probabilities, ``(1 + preference) / 2``, that label i comes before label j.
+
+    The diagonal is one half.
+
+    Examples
+    --------
+    >>> pair_probabilities(np.array([[0.5, np.nan, -1]], np.float32))[0].tolist()
+    [[0.5, 0.75, nan], [0.25, 0.5, 0.0], [nan, 1.0, 0.5]]
+    """
+    n_labels = n_labels_of_pairs(preferences.shape[1])
+    first, second = pair_indices(n_labels)
+    half = preferences.astype(np.float32) / 2
+    out = np.full((len(preferences), n_labels, n_labels), 0.5, np.float32)
+    out[:, first, second] += half
+    out[:, second, first] -= half
+    return out
+
+
 def pairs_ranked(
     positions: NDArray,  # float (n_samples, n_labels), NaN: missing
 ) -> NDArray:  # bool (n_samples, n_pairs)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from lrrf_jax._xla import scan
-from lrrf_jax.rankings import kemeny as kemeny_module
+from lrrf_jax.rankings import kemeny_search as kemeny_module
 from lrrf_jax.rankings import kemeny_wide
 from lrrf_jax.rankings.aggregation import kemeny, scores_in_order
 from lrrf_jax.rankings.completion import most_probable_extension

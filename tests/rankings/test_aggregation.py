@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lrrf_jax.rankings import kemeny as kemeny_module
+from lrrf_jax.rankings import kemeny_search as kemeny_module
 from lrrf_jax.rankings.aggregation import (
     borda,
     copeland,

@@ -5,7 +5,14 @@ import jax.numpy as jnp
 import optax
 import pytest
 
-from lrrf_jax.rankings import aggregation, completion, kemeny, mallows, pairwise, plackett_luce
+from lrrf_jax.rankings import (
+    aggregation,
+    completion,
+    kemeny_search,
+    mallows,
+    pairwise,
+    plackett_luce,
+)
 from lrrf_jax.rankings.permutations import n_ranked, take_in_order
 from lrrf_jax.rankings.statistics import borda_votes
 from lrrf_jax.training import minimise
@@ -21,9 +28,9 @@ FITS = {"mallows": mallows, "plackett_luce": plackett_luce}
     [
         lambda: aggregation.kemeny(jnp.ones((2, 4)), 3),
         lambda: aggregation.scores_in_order(jnp.ones((2, 4)), RANKS),
-        lambda: kemeny.kemeny_exact(jnp.ones((2, 4)), 3),
-        lambda: kemeny.kemeny_local_search(jnp.ones((2, 4)), RANKS),
-        lambda: kemeny.kemeny_local_search(jnp.ones((3, 3)), RANKS),
+        lambda: kemeny_search.kemeny_exact(jnp.ones((2, 4)), 3),
+        lambda: kemeny_search.kemeny_local_search(jnp.ones((2, 4)), RANKS),
+        lambda: kemeny_search.kemeny_local_search(jnp.ones((3, 3)), RANKS),
         lambda: pairwise.antisymmetric(jnp.ones(4), 3),
         lambda: take_in_order(jnp.ones((2, 4)), RANKS),
         lambda: completion.most_probable_extension(POSITIONS, jnp.array([1, 2])),

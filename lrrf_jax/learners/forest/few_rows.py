@@ -78,6 +78,10 @@ class FewRowsRanker:
         """Score rows as `predict.forest_scores` does."""
         return self._in_chunks(self._scores, features)
 
+    def sums(self, features: NDArray) -> NDArray:
+        """Sum leaves as `predict.forest_sums` does; float64 (n_samples, n_outputs)."""
+        return self._in_chunks(self._sums, features)
+
     def _in_chunks(self, function: Callable[[NDArray], NDArray], features: NDArray) -> NDArray:
         n_rows, step = len(features), self._rows_at_once
         if n_rows <= step:
@@ -89,13 +93,16 @@ class FewRowsRanker:
         leaf = find_leaves(self._forest, features).reshape(len(features), n_trees) % n_leaves
         return leaf.astype(np.int32)
 
+    def _sums(self, features: NDArray) -> NDArray:
+        return sum_over_trees(self._forest, features).reshape(len(features), -1)
+
     def _ranks(self, features: NDArray) -> NDArray:
         ordering = self._ordering(sum_over_trees(self._forest, features))
         return on_host.ranks_of_ordering(ordering, self._positions)
 
     def _scores(self, features: NDArray) -> NDArray:
         n_trees, n_labels = self._source.n_trees, len(self._positions)
-        sums = sum_over_trees(self._forest, features).reshape(len(features), -1)
+        sums = self._sums(features)
         if self._aggregation == "two-step":
             scores = on_host.mean_scores((n_labels + 1) * n_trees - sums, n_trees)
         elif self._aggregation == "one-step":

@@ -22,24 +22,35 @@ def leaf_signs(
     return (ahead if aggregation == "two-step" else -ahead).astype(np.int8)
 
 
-def forest_preferences(
+def preferences_of_sums(
+    sums: NDArray,  # int32 or float64 (n_samples, n_pairs), whole numbers: sums over trees
+    n_trees: int | NDArray,  # that were summed; int (n_samples, 1) where that differs by row
+    aggregation: str,
+) -> NDArray:  # float32 (n_samples, n_pairs) in [-1, 1]; NaN where there was no tree
+    """Divide sums of what leaves say of pairs, in units of which they round to the next.
+
+    Leaves of preferences are summed as they are, others as `leaf_signs`.
+    """
+    unit = n_trees * (PAIR_UNIT if aggregation in SHRUNKEN else 1)
+    with np.errstate(invalid="ignore"):  # 0 / 0: no tree
+        mean = (sums / unit).astype(np.float32)
+    if aggregation in SHRUNKEN:
+        mean[(np.abs(sums) <= n_trees) & (n_trees > 0)] = 0  # within a unit of level
+    return mean
+
+
+def sign_shares(
     forest: Forest,
     leaf: NDArray,  # int32 (n_samples, n_trees)
     n_labels: int,
     aggregation: str,
 ) -> NDArray:  # float32 (n_samples, n_pairs) in [-1, 1]
-    """Average over the trees what the leaf of each row says of the pairs; exact before it is.
-
-    A leaf of preferences says what it holds, in units of which it rounds to the next; one of
-    positions or votes which label is ahead.
-    """
+    """Average over the trees which label of each pair the leaf of a row has ahead; exact before."""
     slots = np.asarray(forest.leaf_slot)
     value = np.asarray(forest.leaf_value)
     first, second = pair_indices(n_labels)
-    of_pairs = aggregation in SHRUNKEN
     if aggregation == "one-step":
         value = -value  # votes: larger is better
-    unit = forest.n_trees * (PAIR_UNIT if of_pairs else 1)
     out = np.empty((len(leaf), len(first)), np.float32)
     step = max(1, _CELLS_AT_ONCE // max(1, len(first)))
     for start in range(0, len(leaf), step):
@@ -47,12 +58,7 @@ def forest_preferences(
         total = np.zeros((len(first), len(block)), np.int32)
         for slot_of, leaves in zip(slots, block.T, strict=True):
             by_column = np.ascontiguousarray(value[slot_of[leaves]].T)
-            if of_pairs:
-                total += by_column
-            else:
-                one, other = by_column[first], by_column[second]
-                total += (one < other).view(np.int8) - (one > other).view(np.int8)
-        if of_pairs:
-            total[np.abs(total) <= forest.n_trees] = 0  # within a unit of level
-        out[start : start + step] = (total / unit).T
+            one, other = by_column[first], by_column[second]
+            total += (one < other).view(np.int8) - (one > other).view(np.int8)
+        out[start : start + step] = preferences_of_sums(total.T, forest.n_trees, aggregation)
     return out

@@ -57,6 +57,16 @@ def forest_scores(
     return map_tiles(score, features, rows_at_once(forest))
 
 
+@functools.partial(jit, compiler_options=SLICING_OPTIONS)
+def forest_sums(
+    forest: ReadyForest,
+    features: Array,  # float32 (n_samples, n_features)
+) -> Array:  # int32 (n_samples, n_outputs)
+    """Sum what the leaves of each row hold."""
+    _assert_applies(forest, features)
+    return map_tiles(lambda rows: sum_over_trees(forest, rows), features, rows_at_once(forest))
+
+
 def apply_spread(function: Any, placed: Placed, features: NDArray, **static: Any) -> Any:
     """Apply ``forest_ranks`` or ``forest_scores`` to a block of rows of the host.
 

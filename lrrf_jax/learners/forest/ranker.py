@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar, Self
 
 import jax
+import numpy as np
 
 from lrrf_jax import _devices as mesh
 from lrrf_jax._threads import require_n_jobs, use_threads
+from lrrf_jax._threefry import key_from_seed
 from lrrf_jax._typing import NDArray
 from lrrf_jax._validation import InputError, require_integer, require_number
 from lrrf_jax.learners._table import TableShape, TrainingTable
@@ -20,6 +22,7 @@ from lrrf_jax.learners.forest.progress import progress
 from lrrf_jax.learners.forest.tree_ranker import TreeLabelRanker
 from lrrf_jax.learners.forest.warm_start import LastFit
 from lrrf_jax.learners.persistence.schema import LATER, Range
+from lrrf_jax.rankings.pairwise import pair_probabilities
 from lrrf_jax.trees.blocks import Grown, join_grown
 from lrrf_jax.trees.forest import Forest, with_depth
 
@@ -73,6 +76,11 @@ class ForestLabelRanker(TreeLabelRanker):
         Mean tau of ``oob_ranking_``; where ``oob_score`` is set.
     oob_ranking_ : float64 (n_samples, n_labels)
         NaN for rows that every tree drew; not in model files.
+    oob_pairwise_ : float32 (n_samples, n_labels, n_labels)
+        What `predict_pairwise` would say of each training row without the trees that drew it: the
+        probability that label i comes before label j, NaN for rows that every tree drew or that
+        were left out of training. Where ``oob_score`` is set; worked out whenever it is asked for,
+        in about the time of `predict`; not in model files.
     """
 
     n_estimators: int = dataclasses.field(default=50, kw_only=False)
@@ -171,7 +179,7 @@ class ForestLabelRanker(TreeLabelRanker):
             for of_last_fit in ("oob_ranking_", "oob_score_"):
                 self.__dict__.pop(of_last_fit, None)
             if self.oob_score:
-                seen = OutOfBag(key, table, config)
+                seen = OutOfBag(key, table, config, pairs=False)
                 seen.add(params.forest)
                 rankings, score = seen.rankings()
                 self.oob_ranking_: NDArray = rankings
@@ -206,7 +214,7 @@ class ForestLabelRanker(TreeLabelRanker):
             if self.n_iter_no_change is None:
                 new = grower.grow(most - n_kept)
                 return new if kept is None else join_grown(kept, new)
-            seen = OutOfBag(key, table, config)
+            seen = OutOfBag(key, table, config, pairs=False)
 
             def add(forest: Forest) -> float:
                 # As deep as it may be: as many trees share a program, however deep they are.
@@ -237,6 +245,10 @@ class ForestLabelRanker(TreeLabelRanker):
         with use_threads(self.n_jobs):
             return super()._map_rows(of_ranks, features)
 
+    def _sums(self, features: NDArray) -> NDArray:
+        with use_threads(self.n_jobs):
+            return super()._sums(features)
+
     def _leaves(self, features: NDArray) -> NDArray:
         with use_threads(self.n_jobs):
             return super()._leaves(features)
@@ -247,6 +259,21 @@ class ForestLabelRanker(TreeLabelRanker):
             return super().compile(batch_sizes, scores=scores)
 
     # ------------------------------------------------------------------------------- fitted
+    @property
+    def oob_pairwise_(self) -> NDArray:
+        """Pair scores of the training rows by the trees that did not draw them."""
+        if not hasattr(self, "oob_ranking_"):
+            raise AttributeError(
+                f"{type(self).__name__} has 'oob_pairwise_' once it was fitted with oob_score=True"
+            )
+        last, n_pairs = self._last_fit, len(self.labels_) * (len(self.labels_) - 1) // 2
+        with use_threads(self.n_jobs):
+            seen = OutOfBag(key_from_seed(last.seed), last.table(), self.config_)
+            seen.add(self.forest_)
+            of_rows = np.full((last.n_rows, n_pairs), np.nan, np.float32)
+            of_rows[last.row] = seen.preferences()
+        return pair_probabilities(of_rows)
+
     @property
     def n_estimators_(self) -> int:
         """Number of trees."""

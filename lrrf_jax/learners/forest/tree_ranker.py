@@ -13,13 +13,19 @@ from lrrf_jax.inference.few_rows import is_exact_here
 from lrrf_jax.inference.ready import ReadyForest, make_ready
 from lrrf_jax.learners._table import TableShape, TrainingTable
 from lrrf_jax.learners.base import LabelRanker
-from lrrf_jax.learners.forest.aggregation import leaf_violation, numbers_in_leaf
+from lrrf_jax.learners.batching import map_rows
+from lrrf_jax.learners.forest.aggregation import SHRUNKEN, leaf_violation, numbers_in_leaf
 from lrrf_jax.learners.forest.config import ForestConfig
 from lrrf_jax.learners.forest.few_rows import FewRowsRanker
 from lrrf_jax.learners.forest.fit import ForestParams, Grower, Importances, importances_of
 from lrrf_jax.learners.forest.leaves import leaves
-from lrrf_jax.learners.forest.pair_shares import forest_preferences
-from lrrf_jax.learners.forest.predict import apply_spread, forest_ranks, forest_scores
+from lrrf_jax.learners.forest.pair_shares import preferences_of_sums, sign_shares
+from lrrf_jax.learners.forest.predict import (
+    apply_spread,
+    forest_ranks,
+    forest_scores,
+    forest_sums,
+)
 from lrrf_jax.learners.forest.reasons import TreeReasons
 from lrrf_jax.learners.forest.warm_start import LastFit
 from lrrf_jax.learners.on_device import RowFunction
@@ -142,7 +148,10 @@ class TreeLabelRanker(LabelRanker, TreeReasons):
         return apply_spread(forest_scores, self._placed_arrays(), features, **self._static())
 
     def _preferences(self, features: NDArray) -> NDArray:
-        return forest_preferences(self.forest_, self._leaves(features), **self._static())
+        aggregation = self.config_.aggregation
+        if aggregation not in SHRUNKEN:
+            return sign_shares(self.forest_, self._leaves(features), **self._static())
+        return preferences_of_sums(self._sums(features), self.forest_.n_trees, aggregation)
 
     def _on_one(self) -> ReadyForest:
         """Return the forest as it lies on the first device of this process."""
@@ -150,6 +159,15 @@ class TreeLabelRanker(LabelRanker, TreeReasons):
 
     def _static(self) -> dict[str, Any]:
         return {"n_labels": self.config_.n_labels, "aggregation": self.config_.aggregation}
+
+    def _sums(self, features: NDArray) -> NDArray:  # whole numbers (n_samples, n_outputs)
+        seen = self._seen("sums")
+        few = self._on_host(len(features), seen)
+        if few is not None:
+            return few.sums(features)
+        with our_settings():
+            forest = self._on_one()
+            return map_rows(lambda rows: forest_sums(forest, rows), features, seen)
 
     def _leaves(self, features: NDArray) -> NDArray:  # int32 (n_samples, n_estimators)
         seen = self._seen(None)

@@ -12,6 +12,7 @@ from lrrf_jax.learners._coding import Categories
 from lrrf_jax.learners._table import TrainingTable
 from lrrf_jax.learners.forest.config import ForestConfig
 from lrrf_jax.learners.forest.fit import hash_of, rankings_learnt
+from lrrf_jax.rankings.ties import has_ties
 from lrrf_jax.trees.blocks import Grown
 from lrrf_jax.trees.forest import Forest, is_split
 
@@ -54,6 +55,21 @@ class LastFit(NamedTuple):
             seed,
             table.categories,
             np.asarray(grown.gain)[is_split(grown.forest)],
+        )
+
+    def table(self) -> TrainingTable:
+        """Give the training table back, without scores that rankings were learnt with."""
+        return TrainingTable(
+            self.features,
+            self.positions,
+            self.weight,
+            self.row,
+            self.labels,
+            self.feature_names,
+            self.n_rows,
+            complete=not np.isnan(self.positions).any() and not has_ties(self.positions),
+            tied=has_ties(self.positions),
+            categories=self.categories,
         )
 
     def grown(self, forest: Forest) -> Grown:

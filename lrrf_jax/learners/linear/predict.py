@@ -13,23 +13,23 @@ from lrrf_jax._programs import jit
 from lrrf_jax._typing import Array
 from lrrf_jax._xla import COMPILER_OPTIONS, scan
 from lrrf_jax.learners.batching import map_tiles
-from lrrf_jax.learners.linear.params import LinearParams, scaled
+from lrrf_jax.learners.linear.params import AnyParams, n_features_of, scaled
 from lrrf_jax.rankings.permutations import rank_scores
 
 _WIDE_OUTPUTS = 2**27
 
 
-def assert_applies(params: LinearParams, features: Array) -> None:
+def assert_applies(params: AnyParams, features: Array) -> None:
     """Check, as a program is traced, that the linear functions are of these features."""
-    n_features, n_outputs = params.weight.shape
-    chex.assert_shape([features], [(None, n_features)])
-    chex.assert_shape([params.centre, params.scale], (n_features,))
+    n_columns, n_outputs = params.weight.shape
+    chex.assert_shape([features], [(None, n_features_of(params))])
+    chex.assert_shape([params.centre, params.scale], (n_columns,))
     chex.assert_shape(params.intercept, (n_outputs,))
-    chex.assert_type([features, *params], jnp.float32)
+    chex.assert_type([features, *params[-4:]], jnp.float32)
 
 
 def linear_outputs(
-    params: LinearParams,
+    params: AnyParams,
     features: Array,  # float32 (n_samples, n_features)
 ) -> Array:  # float32 (n_samples, n_outputs)
     """Evaluate the linear functions, to the same bits whatever the number of rows.
@@ -60,7 +60,7 @@ def _halves(values: Array) -> tuple[Array, Array]:  # float32, as values
 
 @functools.partial(jit, static_argnames="of_ranks", compiler_options=COMPILER_OPTIONS)
 def utility_rows(
-    params: LinearParams,
+    params: AnyParams,
     features: Array,  # float32 (n_samples, n_features)
     *,
     of_ranks: bool,
@@ -75,7 +75,7 @@ def utility_rows(
     return map_linear(rows, features, params)
 
 
-def map_linear(rows: Callable[[Array], Array], features: Array, params: LinearParams) -> Array:
+def map_linear(rows: Callable[[Array], Array], features: Array, params: AnyParams) -> Array:
     """Apply a function of rows that evaluates the linear functions, to tiles of rows.
 
     Those of accelerators are so large that a gigabyte holds twice the outputs.

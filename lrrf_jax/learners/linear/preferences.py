@@ -7,14 +7,14 @@ import numpy as np
 from lrrf_jax._programs import jit
 from lrrf_jax._typing import Array, NDArray
 from lrrf_jax._xla import COMPILER_OPTIONS
-from lrrf_jax.learners.linear.params import LinearParams
+from lrrf_jax.learners.linear.params import AnyParams
 from lrrf_jax.learners.linear.predict import assert_applies, linear_outputs, map_linear
 from lrrf_jax.rankings.pairwise import pair_indices
 
 
 @functools.partial(jit, compiler_options=COMPILER_OPTIONS)
 def output_rows(
-    params: LinearParams,
+    params: AnyParams,
     features: Array,  # float32 (n_samples, n_features)
 ) -> Array:  # float32 (n_samples, n_outputs)
     """Evaluate the linear functions."""
