@@ -168,7 +168,7 @@ class LabelRanker(Parametrised, RankingModel, StoredModel, Estimator):
             "%s fitted: %d rows, %d features, %d labels, in %.3f s",
             self.name,
             len(table.positions),
-            n_features,
+            self.n_features_in_,
             len(table.labels),
             time.perf_counter() - started,
         )

@@ -22,9 +22,7 @@ def fit_member(
     if isinstance(ranker, ForestLabelRanker) and ranker.bootstrap:
         ranker = copy_of(ranker, oob_score=True)._fit_table(table)
         first, second = pair_indices(table.positions.shape[1])
-        pairs = ranker.oob_pairwise_[table.row][:, first, second]
-        del ranker.oob_pairwise_
-        return ranker, 2 * pairs - 1
+        return ranker, 2 * ranker.oob_pairwise_[table.row][:, first, second] - 1
     out = np.empty((len(fold), len(pair_indices(table.positions.shape[1])[0])), np.float32)
     for number in range(fold.max() + 1):
         tested = fold == number
