@@ -266,13 +266,18 @@ class ForestLabelRanker(TreeLabelRanker):
             raise AttributeError(
                 f"{type(self).__name__} has 'oob_pairwise_' once it was fitted with oob_score=True"
             )
-        last, n_pairs = self._last_fit, len(self.labels_) * (len(self.labels_) - 1) // 2
+        last, known = self._last_fit, self._out_of_bag_preferences()
+        of_rows = np.full((last.n_rows, known.shape[1]), np.nan, np.float32)
+        of_rows[last.row] = known
+        return pair_probabilities(of_rows)
+
+    def _out_of_bag_preferences(self) -> NDArray:  # float32 (n_samples, n_pairs)
+        """Tell how each pair is preferred in the rows learnt from, by the other trees; or NaN."""
+        last = self._last_fit
         with use_threads(self.n_jobs):
             seen = OutOfBag(key_from_seed(last.seed), last.table(), self.config_)
-            seen.add(self.forest_)
-            of_rows = np.full((last.n_rows, n_pairs), np.nan, np.float32)
-            of_rows[last.row] = seen.preferences()
-        return pair_probabilities(of_rows)
+            seen.add(with_depth(self.forest_, self.config_.max_depth))
+            return seen.preferences()
 
     @property
     def n_estimators_(self) -> int:

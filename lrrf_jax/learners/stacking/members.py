@@ -1,5 +1,6 @@
 """The members of a stack: learners by name or as they are, and those of the default."""
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -73,3 +74,33 @@ def rows_for(ranker: Any, features: NDArray, categories: Categories) -> NDArray:
         features[:, j] = recoded(features[:, j], codes)
     rows: NDArray = ranker._as_numbers(features)
     return rows
+
+
+def default_members(table: TrainingTable) -> dict[str, Any]:
+    """Make the members of the frozen default, which ``docs/accuracy.md`` tells of."""
+    from lrrf_jax.learners.ll import LogLinearLabelRanker
+    from lrrf_jax.learners.lr_rf import RandomForestLabelRanker
+    from lrrf_jax.learners.rpc import PairwiseComparisonLabelRanker
+
+    n_samples, n_features, n_labels, _ = table.shape
+    n_pairs = n_labels * (n_labels - 1) // 2
+    forest = functools.partial(
+        RandomForestLabelRanker,
+        200,
+        criterion="pairwise",
+        aggregation="kemeny",
+        max_depth=12 if n_samples < 5000 else 16,
+        min_samples_leaf=1 if table.complete else 3,
+    )
+    edges = n_samples * n_pairs  # of which ll takes the mean, where rpc takes a sum of rows
+    members = {
+        "forest": forest(),
+        "extra-trees": forest(splitter="random", max_features=None),
+    }
+    for basis in ("linear", "squares"):
+        members[f"rpc-{basis}"] = PairwiseComparisonLabelRanker(basis=basis, ridge=1.0)
+        members[f"ll-{basis}"] = LogLinearLabelRanker(basis=basis, ridge=2 / edges)
+    if n_features * (n_features + 3) // 2 * n_pairs < 10_000:
+        members["rpc-quadratic"] = PairwiseComparisonLabelRanker(basis="quadratic", ridge=1.0)
+    members["rpc-hinges"] = PairwiseComparisonLabelRanker(basis="hinges", ridge=1.0)
+    return members

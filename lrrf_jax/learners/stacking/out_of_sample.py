@@ -20,9 +20,8 @@ def fit_member(
     more for each fold, without its rows.
     """
     if isinstance(ranker, ForestLabelRanker) and ranker.bootstrap:
-        ranker = copy_of(ranker, oob_score=True)._fit_table(table)
-        first, second = pair_indices(table.positions.shape[1])
-        return ranker, 2 * ranker.oob_pairwise_[table.row][:, first, second] - 1
+        ranker = copy_of(ranker)._fit_table(table)
+        return ranker, ranker._out_of_bag_preferences()
     out = np.empty((len(fold), len(pair_indices(table.positions.shape[1])[0])), np.float32)
     for number in range(fold.max() + 1):
         tested = fold == number
