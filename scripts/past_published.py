@@ -1,4 +1,4 @@
-"""Hold a learner against every published column: means, ranks, and the highest figures known.
+r"""Hold a learner against every published column: means, ranks, and the highest figures known.
 
     python scripts/reproduce.py --table 3 --table 4 --table 5 --learners stack --jobs 2 \\
         --output reproduced --results benchmarks/stack/folds.csv

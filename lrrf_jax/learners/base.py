@@ -70,9 +70,7 @@ class LabelRanker(Parametrised, RankingModel, StoredModel, Estimator):
 
         def __init__(self, *args: Any, **parameters: Any) -> None: ...
 
-    codes_categories = (
-        "one-hot"  # or "ordered", see `_coding`; "as-they-are": for its members to do
-    )
+    codes_categories = "one-hot"  # or "ordered", see `_coding`, or "as-they-are"
 
     random_state = None  # a parameter of the learners that draw at random
 

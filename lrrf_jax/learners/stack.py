@@ -51,7 +51,7 @@ class StackedLabelRanker(LabelRanker):
     Parameters
     ----------
     members : None, or list of str, learner or (str, learner)
-        Names of `LEARNERS`, learners with parameters of their own, or pairs of a name and a learner.
+        Names of `LEARNERS`, learners with parameters of their own, or pairs (name, learner).
         None: the frozen default of ``docs/accuracy.md``.
     n_folds : int
         Folds for members that are not forests: each is fitted once per fold, and once on all rows.
@@ -70,8 +70,8 @@ class StackedLabelRanker(LabelRanker):
 
     Notes
     -----
-    Whole weights of rows are worth copies as far as they are to the members. Features may be missing
-    where every member takes that; those of the default do not. Costs the fits of all members,
+    Whole weights of rows are worth copies as far as they are to the members. Features may be
+    missing where every member takes that; those of the default do not. Costs the fits of all,
     ``n_folds + 1`` times for those that are not forests; predict costs the sum over its members,
     and O(n_labels^2) to O(2^n_labels) per row for Kemeny's rule.
 

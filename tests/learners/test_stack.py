@@ -64,7 +64,8 @@ def test_a_great_ridge_leaves_equal_weights():
     sign = rng.choice([-1.0, 1.0], 200)
     logit = np.stack([sign * rng.normal(1, 1, 200), sign * rng.normal(0.2, 1, 200)])
     found = stack_weights(logit.astype(np.float32), sign, np.ones(200), ridge=1e6)
-    assert found[0] == pytest.approx(found[1], rel=1e-4) and found[0] > 0
+    assert found[0] == pytest.approx(found[1], rel=1e-4)
+    assert found[0] > 0
 
 
 def test_no_member_that_knows_anything_weighs_anything():
@@ -116,7 +117,8 @@ def test_rows_of_a_table_keep_weights_of_mean_one():
     X, y = iris()
     table = training_table(X, y, np.arange(1.0, 151), missing="unknown")
     part = rows_of(table, np.arange(150) < 50)
-    assert part.weight.mean() == pytest.approx(1) and len(part.features) == 50
+    assert part.weight.mean() == pytest.approx(1)
+    assert len(part.features) == 50
     np.testing.assert_allclose(part.weight / part.weight[0], np.arange(1, 51))
 
 
@@ -160,7 +162,8 @@ def test_members_that_are_given_stay_unfitted():
     X, y = iris()
     mine = LEARNERS["rpc"]()
     ranker = LEARNERS["stack"]([mine, FOREST], n_folds=2, random_state=0).fit(X, y)
-    assert not hasattr(mine, "params_") and list(ranker.members_) == ["rpc", "lr-rf"]
+    assert not hasattr(mine, "params_")
+    assert list(ranker.members_) == ["rpc", "lr-rf"]
 
 
 def test_members_of_one_name_are_told_apart():
@@ -248,7 +251,8 @@ def test_a_stack_in_a_file_is_the_same_stack(fitted, tmp_path):
     fitted.save(tmp_path / "stack.lrrf")
     again = load(tmp_path / "stack.lrrf")
     assert again.weights_ == fitted.weights_
-    assert list(again.members_) == ["rpc", "small"] and again.members_["small"].max_depth == 3
+    assert list(again.members_) == ["rpc", "small"]
+    assert again.members_["small"].max_depth == 3
     np.testing.assert_array_equal(again.predict_scores(X), fitted.predict_scores(X))
     np.testing.assert_array_equal(again.predict(X), fitted.predict(X))
 
