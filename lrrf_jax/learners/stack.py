@@ -119,7 +119,7 @@ class StackedLabelRanker(LabelRanker):
         preferences = []
         for name, member in self.members_.items():
             seed = int(random.integers(2**31))
-            if getattr(member, "random_state", 0) is None:
+            if member.get_params(deep=False).get("random_state", seed) is None:
                 member.set_params(random_state=seed)
             self.members_[name], found = _fit_named(name, member, table, fold)
             preferences.append(found)

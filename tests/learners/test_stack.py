@@ -9,6 +9,7 @@ from scipy.optimize import minimize
 
 from lrrf_jax import LEARNERS, InputError, load, model_file
 from lrrf_jax._validation import ModelFileError
+from lrrf_jax.datasets import delete_labels
 from lrrf_jax.datasets import load as load_data
 from lrrf_jax.learners._table import training_table
 from lrrf_jax.learners.stacking.combine import logit_of, preferences_of
@@ -93,11 +94,10 @@ def test_scores_out_of_fold_are_those_of_a_loop_over_fits_without_the_rows():
         np.testing.assert_array_equal(found[fold == number], expected)
 
 
-@pytest.mark.parametrize("member", ["rpc", "pw-rf"])
-def test_no_score_of_a_row_depends_on_its_own_ranking(member):
+@pytest.mark.parametrize("make", [LEARNERS["rpc"](), copy_of(FOREST, random_state=0)])
+def test_no_score_of_a_row_depends_on_its_own_ranking(make):
     X, y = iris()
     fold = folds_of(len(X), 3, np.random.default_rng(0))
-    make = LEARNERS[member](**({"n_estimators": 4, "random_state": 0} if "rf" in member else {}))
     row = 7
     other = y.copy()
     other[row] = 4 - y[row]
@@ -213,14 +213,14 @@ def test_gaps_in_features_are_for_members_that_take_them():
     X[3, 1] = np.nan
     with pytest.raises(InputError, match="X must hold no missing values for 'stack'; row 3"):
         stack().fit(X, y)
-    trees = stack(members=["lr-rf", "pw-rf"], n_folds=2).fit(X, y)
+    trees = stack(members=[FOREST, copy_of(FOREST)], n_folds=2).fit(X, y)
     assert trees.predict(X[:5]).shape == (5, 3)
 
 
 def test_missing_labels_ties_and_weights_go_to_the_members():
     X, y = iris()
-    y[::3, 0] = np.nan
-    y[1::3] = [1, 1, 2]
+    y = delete_labels(y, 0.3, seed=0)
+    y[1::3] = [1, 1, 3]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         ranker = stack().fit(X, y, np.arange(1.0, 151))
