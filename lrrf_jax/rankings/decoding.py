@@ -96,7 +96,7 @@ def as_pair_values(
     if rows.any():
         raise InputError(
             f"{name} must be finite, or NaN where unknown; row {int(np.argmax(rows))} is not "
-            f"({rows.sum()} of {len(rows)} rows fail). Write 0 where nothing speaks for either."
+            f"({rows.sum()} of {len(array)} rows fail). Write 0 where nothing speaks for either."
         )
     return np.nan_to_num(pairs, copy=False)
 
