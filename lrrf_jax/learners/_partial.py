@@ -18,7 +18,7 @@ from lrrf_jax.rankings.confident import confident_orders, require_confidence
 from lrrf_jax.rankings.pairwise import pair_probabilities, pair_signs_on_host
 
 _CELLS_AT_ONCE = 2**22  # of rows x pairs
-_ROWS_AT_ONCE = 2**14
+_ROWS_AT_ONCE = 2**16  # enough for several threads
 
 
 class PartialModel(abc.ABC):
