@@ -90,6 +90,7 @@ TABLE_ENTRANCES = {
     "y_true": ("y_true", lambda bad: metrics.kendall_tau(bad, Y)),
     "y_pred": ("y_pred", lambda bad: metrics.ndcg(Y, bad)),
     "densify": ("rankings", rankings.densify),
+    "kemeny": ("preferences", rankings.kemeny),
     "scores": ("scores", rankings.rankings_from_scores),
     "orderings from": ("rankings", rankings.orderings_from_rankings),
     "delete_labels": ("y", lambda bad: delete_labels(bad, 0.5, seed=0)),

@@ -14,10 +14,11 @@ from lrrf_jax.rankings.bucket_orders import (
     bucket_orders,
     require_settings,
 )
+from lrrf_jax.rankings.confident import confident_orders, require_confidence
 from lrrf_jax.rankings.pairwise import pair_probabilities, pair_signs_on_host
 
 _CELLS_AT_ONCE = 2**22  # of rows x pairs
-_ROWS_AT_ONCE = 2**14
+_ROWS_AT_ONCE = 2**16  # enough for several threads
 
 
 class PartialModel(abc.ABC):
@@ -125,6 +126,7 @@ class PartialModel(abc.ABC):
         self,
         X: Any,
         *,
+        confidence: float | None = None,
         method: str = DEFAULT_METHOD,
         threshold: float = DEFAULT_THRESHOLD,
         unknown: str = "abstain",
@@ -135,6 +137,10 @@ class PartialModel(abc.ABC):
         Parameters
         ----------
         X : array-like or data frame, (n_samples, n_features)
+        confidence : float in [.5, 1], optional
+            Say only what is sure: labels are ordered in the finest buckets such that all pairs of
+            labels of different buckets have a probability (`predict_pairwise`) of so much at
+            least, and above one half. In place of ``method`` and ``threshold``.
         method : str
             How `predict_preferences` become a bucket order. "bpa-lia-mp2", "bpa-lia-mp", "bpa-lia",
             "bpa-mp2", "bpa-mp", "bpa": the bucket pivot algorithm; "scikit-lr": as scikit-lr does;
@@ -164,7 +170,10 @@ class PartialModel(abc.ABC):
         Notes
         -----
         Rows do not depend on each other, and are worked on in blocks. Costs what `predict` costs,
-        and O(n_labels^2) for each tree, neighbour or pivot. Permuting the labels permutes the
+        and O(n_labels^2) for each tree, neighbour or pivot. With ``confidence`` no answer reverses
+        a sure pair, and two labels may be tied though their pair is sure: because of others that
+        are unsure about both, or since what is sure runs in circles. A higher confidence only
+        joins buckets; at 1 all but certain pairs are tied. Permuting the labels permutes the
         result where the preferences follow, but for "scikit-lr", "bpa", "bpa-mp" and "bpa-mp2",
         which go by index, and labels that are alike in indecision and total preference.
 
@@ -175,10 +184,21 @@ class PartialModel(abc.ABC):
         >>> ranker = ranker.fit([[0.0], [1], [2]], [[1, 2, 3], [1, 3, 2], [2, 1, 3]])
         >>> ranker.predict([[0.0]]).tolist(), ranker.predict_partial([[0.0]]).tolist()
         ([[1, 2, 3]], [[1.5, 1.5, 3.0]])
+        >>> ranker.predict_partial([[0.0]], confidence=0.6).tolist()
+        [[1.0, 2.0, 3.0]]
         """
 
         def orders(features: NDArray) -> NDArray:
             require_settings(method, threshold, unknown, len(self.labels_))
+            if confidence is not None:
+                own = {
+                    "method": (method, DEFAULT_METHOD),
+                    "threshold": (threshold, DEFAULT_THRESHOLD),
+                }
+                require_confidence(confidence, own)
+                return confident_orders(
+                    self._all_preferences(features), confidence, unknown=unknown
+                )
             out = np.empty((len(features), len(self.labels_)), np.float32)
             for rows in self._blocks(len(features)):
                 out[rows] = bucket_orders(

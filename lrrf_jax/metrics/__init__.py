@@ -2,7 +2,8 @@
 
 Measures of rankings (``OF_RANKINGS``) take ``(y_true, y_pred, sample_weight=None, *,
 per_row=False)``, measures of the choices that a ranking leads to (``OF_SCORES``) take ``scores``
-in place of ``y_true``.
+in place of ``y_true``. `brier_score` takes probabilities of pairs in place of ``y_pred``;
+`fit_temperature` and `apply_temperature` calibrate them.
 
 Parameters
 ----------
@@ -39,6 +40,7 @@ Examples
 """
 
 from lrrf_jax.metrics.gap import gap_closed, single_best
+from lrrf_jax.metrics.of_pairs import brier_score
 from lrrf_jax.metrics.of_rankings import (
     footrule_distance,
     hit_rate,
@@ -60,8 +62,12 @@ from lrrf_jax.metrics.of_scores import (
     utility,
 )
 from lrrf_jax.metrics.scorers import get_scorer, get_scorer_names
+from lrrf_jax.metrics.temperature import apply_temperature, fit_temperature
 
 __all__ = [
+    "apply_temperature",
+    "brier_score",
+    "fit_temperature",
     "footrule_distance",
     "gap_closed",
     "get_scorer",

@@ -35,7 +35,8 @@ class RankingPipeline(Pipeline):
     """A `sklearn.pipeline.Pipeline` whose last step is a label ranker, with all that it offers.
 
     Besides what pipelines have: `predict_order`, `predict_scores`, `predict_topk`,
-    `predict_partial`, `predict_preferences`, frames out, `predict_file` and `save`.
+    `predict_partial`, `predict_preferences`, `predict_pairwise`, frames out, `predict_file` and
+    `save`.
 
     Parameters
     ----------
@@ -166,6 +167,10 @@ class RankingPipeline(Pipeline):
     def predict_preferences(self, X: Any, output: str | None = None) -> Any:
         """Tell how each pair of labels is preferred, as `LabelRanker.predict_preferences`."""
         return self._answer("predict_preferences", X, output)
+
+    def predict_pairwise(self, X: Any) -> NDArray:
+        """Tell how probable the order of each pair is, as `LabelRanker.predict_pairwise`."""
+        return self.ranker.predict_pairwise(self._transformed(X))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Mean Kendall tau of the predictions, as `LabelRanker.score`."""

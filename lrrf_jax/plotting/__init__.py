@@ -9,6 +9,7 @@ from lrrf_jax.plotting.critical_difference import plot_critical_difference
 from lrrf_jax.plotting.curves import plot_curves
 from lrrf_jax.plotting.dependence import plot_partial_dependence
 from lrrf_jax.plotting.importances import plot_importances
+from lrrf_jax.plotting.pair_reliability import plot_pair_reliability
 from lrrf_jax.plotting.positions import plot_positions
 from lrrf_jax.plotting.preferences import plot_preferences
 from lrrf_jax.plotting.reliability import plot_reliability
@@ -21,6 +22,7 @@ __all__ = [
     "plot_critical_difference",
     "plot_curves",
     "plot_importances",
+    "plot_pair_reliability",
     "plot_partial_dependence",
     "plot_positions",
     "plot_preferences",

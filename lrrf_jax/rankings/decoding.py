@@ -92,11 +92,11 @@ def as_pair_values(
             f"with n_labels (n_labels - 1) / 2 pairs of two labels or more; it has shape {shape}. "
             f"Write one matrix as {name}[None]."
         )
-    rows: NDArray = np.isinf(array).reshape(len(array), -1).any(axis=1)
+    rows = np.isinf(array).any(axis=tuple(range(1, array.ndim))) | np.isinf(pairs).any(axis=1)
     if rows.any():
         raise InputError(
             f"{name} must be finite, or NaN where unknown; row {int(np.argmax(rows))} is not "
-            f"({rows.sum()} of {len(rows)} rows fail). Write 0 where nothing speaks for either."
+            f"({rows.sum()} of {len(array)} rows fail). Write 0 where nothing speaks for either."
         )
     return np.nan_to_num(pairs, copy=False)
 
@@ -106,7 +106,8 @@ def _pairs_of_matrices(matrix: NDArray) -> NDArray:  # float64 (n_samples, n_pai
     pairs = np.empty((len(matrix), len(first)))
     for rows in row_blocks(len(matrix), matrix.shape[1]):
         block = matrix[rows].astype(np.float64)
-        pairs[rows] = block[:, first, second] - block[:, second, first]
+        with np.errstate(invalid="ignore", over="ignore"):  # is refused next
+            pairs[rows] = block[:, first, second] - block[:, second, first]
     return pairs
 
 

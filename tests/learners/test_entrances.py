@@ -7,7 +7,7 @@ import pytest
 from lrrf_jax.inference.ready import make_ready
 from lrrf_jax.learners import cc, consensus, ll, rpc
 from lrrf_jax.learners.forest import bootstraps, leaves, mallows, neighbors, out_of_bag
-from lrrf_jax.learners.forest.predict import forest_ranks, forest_scores
+from lrrf_jax.learners.forest.predict import forest_ranks, forest_scores, forest_sums
 from lrrf_jax.learners.linear.params import LinearParams, Scaling
 from lrrf_jax.learners.linear.predict import utility_rows
 from lrrf_jax.learners.neighbors.scores import score_neighborhoods
@@ -90,6 +90,7 @@ ENTRANCES = {
     ),
     "ranks of a forest": (forest_ranks, [FOREST, real(8, 3)], STATIC, {1: whole(8, 3)}),
     "scores of a forest": (forest_scores, [FOREST, real(8, 3)], STATIC, {1: real(8, 3, 1)}),
+    "sums of a forest": (forest_sums, [FOREST, real(8, 3)], {}, {1: whole(8, 3)}),
     "leaves": (leaves._leaf_numbers, [FOREST, real(8, 3)], {}, {1: whole(8, 3)}),
     "bootstrap": (
         bootstraps._all_counts,
@@ -106,7 +107,7 @@ ENTRANCES = {
     "out of bag": (
         out_of_bag._out_of_bag_sums,
         [FOREST, real(8, 3), whole(8, 2)],
-        {},
+        {"signs": -1},
         {1: whole(8, 3), 2: whole(2, 8)},
     ),
     "ranks out of bag": (out_of_bag._ranks, [whole(8, 3)], STATIC, {0: real(8, 3)}),

@@ -66,7 +66,7 @@ def test_every_forest_says_of_a_row_what_it_says_of_it_among_many(name, hot):
     ranker, x = ranker_of(Shape(5, 10, 6, 7, "two-step"), learner=LEARNERS[name])
     x = x[:130].copy()
     x[::5, 2] = np.nan
-    for method in ("predict", "predict_scores", "apply", "_leaf_slots"):
+    for method in ("predict", "predict_scores", "predict_preferences", "apply", "_leaf_slots"):
         expected = getattr(ranker, method)(x)
         for size in (1, 32):
             starts = range(0, 64, size)

@@ -8,7 +8,8 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 import lrrf_jax
-from lrrf_jax import LEARNERS
+from lrrf_jax import LEARNERS, InputError, metrics
+from lrrf_jax.datasets import load
 from lrrf_jax.learners.forest.bootstraps import bootstrap_table
 from lrrf_jax.rankings import kemeny
 from lrrf_jax.rankings.pairwise import pair_indices
@@ -95,3 +96,38 @@ def test_out_of_bag_pairs_are_there_only_after_a_fit_that_asked_for_them(tmp_pat
     ranker.set_params(oob_score=False).fit(X, Y)
     with pytest.raises(AttributeError, match="fitted with oob_score=True"):
         ranker.oob_pairwise_  # noqa: B018
+
+
+# ------------------------------------------------------------------------------- confidence
+@each_learner
+def test_what_is_not_sure_is_tied_and_what_is_ordered_is_sure(name):
+    ranker = fitted(name)
+    probability = ranker.predict_pairwise(X)
+    for confidence in (0.5, 0.8):
+        found = ranker.predict_partial(X, confidence=confidence)
+        assert found.dtype == np.float32
+        ahead = found[:, :, None] < found[:, None, :]
+        assert (probability[ahead] >= confidence - 1e-6).all()
+        assert (probability[ahead] > 0.5).all()
+        np.testing.assert_allclose(found.sum(1), N_LABELS * (N_LABELS + 1) / 2)
+
+
+def test_a_confidence_decides_alone():
+    ranker = fitted("lr-rf")
+    for other in ({"threshold": 0.1}, {"method": "optimal"}):
+        with pytest.raises(InputError, match="must be left out with confidence"):
+            ranker.predict_partial(X, confidence=0.8, **other)
+    with pytest.raises(InputError, match=r"confidence must be a number from \.5 to 1; it is 80"):
+        ranker.predict_partial(X, confidence=80)
+
+
+def test_a_forest_is_better_calibrated_by_what_is_out_of_bag():
+    iris = load("iris")
+    train, test = np.arange(150) % 2 == 0, np.arange(150) % 2 == 1
+    ranker = make("pw-rf", n_estimators=20, max_features=1, oob_score=True, max_depth=3)
+    ranker.fit(iris.X[train], iris.y[train])
+    temperature = metrics.fit_temperature(iris.y[train], ranker.oob_pairwise_)
+    plain = ranker.predict_pairwise(iris.X[test])
+    calibrated = metrics.apply_temperature(plain, temperature)
+    assert temperature < 0.9
+    assert metrics.brier_score(iris.y[test], calibrated) < metrics.brier_score(iris.y[test], plain)

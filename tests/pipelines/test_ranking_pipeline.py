@@ -22,7 +22,7 @@ from tests.pipelines.tables import NUMBERS, OF_FRAMES, pipeline, table
 X, Y = table()
 METHODS = (
     *("predict", "predict_scores", "predict_order", "predict_topk"),
-    *("predict_partial", "predict_preferences"),
+    *("predict_partial", "predict_preferences", "predict_pairwise"),
 )
 
 

@@ -92,6 +92,10 @@ order: np.ndarray = forest.predict_order(x)
 first: str = order[0, 0]
 best: np.ndarray = forest.predict_topk(x, k=2)
 ties: np.ndarray = forest.predict_partial(x)
+pairs: np.ndarray = forest.predict_pairwise(x)
+of_training: np.ndarray = forest.oob_pairwise_
+decoded: np.ndarray = rankings.kemeny(pairs)
+temperature: float = metrics.fit_temperature(y, of_training)
 frame: pd.DataFrame = forest.predict(pd.DataFrame(x), output="pandas")
 tau: float = forest.score(x, y) + forest.oob_score_
 n_trees: int = forest.n_estimators_
