@@ -32,6 +32,7 @@ from lrrf_jax.learners.linear.params import (
 from lrrf_jax.learners.linear.predict import assert_applies, linear_outputs, map_linear
 from lrrf_jax.learners.linear.preferences import logistic_preferences, output_rows
 from lrrf_jax.learners.linear.ranker import ExpandingLabelRanker
+from lrrf_jax.learners.linear.solve import solve
 from lrrf_jax.learners.on_device import RowFunction
 from lrrf_jax.learners.persistence.schema import OneOf, Range
 from lrrf_jax.rankings.pairwise import n_labels_of_pairs, pair_indices, pair_signs, reordered_pairs
@@ -123,8 +124,7 @@ def fit_pairs(
         floor = 1e-12 * jnp.maximum(total, 1.0)[:, None]  # for a column that is 0 in every row
         added = damping[:, None] * diagonal + floor
         matrix = fit.curvature + added[:, :, None] * jnp.eye(n_columns)
-        factor = jnp.linalg.cholesky(matrix)
-        move = jax.vmap(_solve)(factor, -fit.gradient)
+        move = jax.vmap(solve)(matrix, -fit.gradient)
         promised = -0.5 * jnp.sum(fit.gradient * move, axis=1)
         tried = evaluate(fit.weight + jnp.where(active[:, None], move, 0))
         better = active & (tried.loss <= fit.loss)  # false for NaN
@@ -149,10 +149,6 @@ def fit_pairs(
     intercept = CERTAIN * (wins.astype(jnp.float32) - losses.astype(jnp.float32))
     certain = jnp.zeros_like(fit.weight).at[:, -1].set(intercept)
     return jnp.where(contested[:, None], fit.weight, certain)
-
-
-def _solve(factor: Array, right: Array) -> Array:
-    return jax.scipy.linalg.cho_solve((factor, True), right)
 
 
 def _along(chosen: Array, like: Array) -> Array:
