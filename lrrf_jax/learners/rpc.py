@@ -85,6 +85,7 @@ def fit_pairs(
     """
     assert_blocks(features, sign, row_weight)
     chex.assert_axis_dimension(features, -1, n_features_of(scaling))
+    chex.assert_equal_shape([scaling.centre, scaling.scale])
     chex.assert_rank([ridge, max_iter], 0)
     n_columns = len(scaling.scale) + 1
     penalty = jnp.full(n_columns, ridge).at[-1].set(0.0)  # as usual, the intercept is free
@@ -244,16 +245,18 @@ class PairwiseComparisonLabelRanker(ExpandingLabelRanker):
 
     Attributes
     ----------
-    params_ : LinearParams
-        ``weight``, float32 (n_features, n_pairs), of scaled features, and ``intercept``; pairs
-        (i, j) with i < j in row-major order, logits positive where label i comes first.
+    params_ : LinearParams or ExpandedParams
+        ``weight``, float32 (n_columns, n_pairs), of scaled features or columns of a basis, and
+        ``intercept``; pairs (i, j) with i < j in row-major order, logits positive where label i
+        comes first.
 
     Notes
     -----
     Weights have mean 1 next to the ridge: whole weights of mean w are as good as copies with w
     times the ridge. A pair that no row ranks is a tie, 0.5 for both; a pair that all rows rank
-    alike is certain. Features must not be missing. Fit costs O(n_samples n_pairs n_features^2) per
-    step and takes no random numbers; predict O(n_features n_pairs) per row.
+    alike is certain. Features must not be missing. Of n_columns, as many as the ``basis`` makes,
+    fit costs O(n_samples n_pairs n_columns^2) per step and takes no random numbers; predict
+    O(n_columns n_pairs) per row.
 
     Examples
     --------
