@@ -5,16 +5,17 @@ import numpy as np
 from lrrf_jax._typing import NDArray
 from lrrf_jax.interchange.onnx_graph import Graph, Value
 from lrrf_jax.interchange.onnx_ranks import Ranked, ordering_of
-from lrrf_jax.learners.linear.params import FARTHEST, LinearParams
+from lrrf_jax.learners.linear.basis import Basis
+from lrrf_jax.learners.linear.params import FARTHEST, AnyParams, ExpandedParams
 from lrrf_jax.rankings.pairwise import n_labels_of_pairs, pair_indices
 
 
-def ranked_by_utilities(graph: Graph, rows: Value, params: LinearParams) -> Ranked:
+def ranked_by_utilities(graph: Graph, rows: Value, params: AnyParams) -> Ranked:
     """Rank by linear utilities, as `predict.utility_rows` does."""
     return _ranked(graph, _outputs(graph, rows, params), params.weight.shape[1])
 
 
-def ranked_by_votes(graph: Graph, rows: Value, params: LinearParams, voting: str) -> Ranked:
+def ranked_by_votes(graph: Graph, rows: Value, params: AnyParams, voting: str) -> Ranked:
     """Rank by the votes of the pairs, as `rpc.rpc_rows` does."""
     logit = _outputs(graph, rows, params)
     against = graph("Neg", logit)
@@ -46,15 +47,36 @@ def known_rows(graph: Graph, rows: Value) -> str:  # bool (n_samples, 1)
     return graph.cast(graph("ReduceMin", graph.cast(finite, np.int32), axes=[1]), np.bool_)
 
 
-def _outputs(graph: Graph, rows: Value, params: LinearParams) -> str:
+def _outputs(graph: Graph, rows: Value, params: AnyParams) -> str:
     """Evaluate the linear functions, float64; features are scaled in float32, as in training."""
-    moved = graph("Mul", graph("Sub", rows, np.asarray(params.centre)), np.asarray(params.scale))
-    limit = np.array(FARTHEST, np.float32)
-    scaled = graph.cast(graph("Clip", moved, -limit, limit), np.float64)
+    if isinstance(params, ExpandedParams):
+        rows = _expanded(graph, rows, params.basis)
+    scaled = graph.cast(_scaled(graph, rows, params), np.float64)
     weight, intercept = (
         graph.cast(np.asarray(values), np.float64) for values in (params.weight, params.intercept)
     )
     return graph("Add", graph("MatMul", scaled, weight), intercept)
+
+
+def _scaled(graph: Graph, rows: Value, by: AnyParams | Basis) -> str:
+    moved = graph("Mul", graph("Sub", rows, np.asarray(by.centre)), np.asarray(by.scale))
+    limit = np.array(FARTHEST, np.float32)
+    return graph("Clip", moved, -limit, limit)
+
+
+def _expanded(graph: Graph, rows: Value, basis: Basis) -> str:
+    """Make the columns of a basis, as `basis.expanded` does."""
+    x = _scaled(graph, rows, basis)
+    left, right = (
+        graph("Gather", x, np.asarray(index, np.int64), axis=1)
+        for index in (basis.first, basis.second)
+    )
+    columns = [x, graph("Mul", left, right)]
+    n_features, n_knots = basis.knots.shape
+    if n_knots:  # those of a feature stand side by side
+        repeated = graph("Gather", x, np.repeat(np.arange(n_features), n_knots), axis=1)
+        columns.append(graph("Relu", graph("Sub", repeated, np.asarray(basis.knots).ravel())))
+    return graph("Concat", *columns, axis=1)
 
 
 def _ranked(graph: Graph, scores: Value, n_labels: int) -> Ranked:

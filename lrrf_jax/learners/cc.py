@@ -22,7 +22,7 @@ from lrrf_jax._validation import require_choice, require_integer
 from lrrf_jax._xla import COMPILER_OPTIONS, take
 from lrrf_jax.learners._table import TableShape, TrainingTable
 from lrrf_jax.learners.linear.blocks import in_blocks, row_weights
-from lrrf_jax.learners.linear.params import LinearParams, design, params_of, scaled, scaling_of
+from lrrf_jax.learners.linear.params import AnyParams, design, params_of, scaled, scaling_of
 from lrrf_jax.learners.linear.ranker import UtilityLabelRanker
 from lrrf_jax.learners.persistence.schema import Range
 from lrrf_jax.learners.persistence.stored import PlainConfig
@@ -179,7 +179,7 @@ def fit_cc(
     pairs: str,
     fit_intercept: bool,
     max_pairs: int,
-) -> tuple[LinearParams, int, int]:
+) -> tuple[AnyParams, int, int]:
     """Fit the utilities; returns them, the number of epochs and the mistakes in the last."""
     scaling = scaling_of(table.features, table.weight, centred=fit_intercept)
     order = table.label_order
@@ -266,7 +266,7 @@ class ConstraintClassificationLabelRanker(UtilityLabelRanker):
         require_choice(self.fit_intercept, "fit_intercept", (True, False))
         require_integer(self.max_pairs, "max_pairs", 1)
 
-    def _fit(self, key: Any, table: TrainingTable) -> tuple[LinearParams, PlainConfig]:
+    def _fit(self, key: Any, table: TrainingTable) -> tuple[AnyParams, PlainConfig]:
         with on_host():  # row after row, and pair after pair
             params, n_iter, n_mistakes = fit_cc(
                 key,

@@ -32,6 +32,7 @@ from lrrf_jax.learners.linear.params import (
 from lrrf_jax.learners.linear.predict import assert_applies, linear_outputs, map_linear
 from lrrf_jax.learners.linear.preferences import logistic_preferences, output_rows
 from lrrf_jax.learners.linear.ranker import ExpandingLabelRanker
+from lrrf_jax.learners.linear.solve import solve
 from lrrf_jax.learners.on_device import RowFunction
 from lrrf_jax.learners.persistence.schema import OneOf, Range
 from lrrf_jax.rankings.pairwise import n_labels_of_pairs, pair_indices, pair_signs, reordered_pairs
@@ -84,6 +85,7 @@ def fit_pairs(
     """
     assert_blocks(features, sign, row_weight)
     chex.assert_axis_dimension(features, -1, n_features_of(scaling))
+    chex.assert_equal_shape([scaling.centre, scaling.scale])
     chex.assert_rank([ridge, max_iter], 0)
     n_columns = len(scaling.scale) + 1
     penalty = jnp.full(n_columns, ridge).at[-1].set(0.0)  # as usual, the intercept is free
@@ -123,8 +125,7 @@ def fit_pairs(
         floor = 1e-12 * jnp.maximum(total, 1.0)[:, None]  # for a column that is 0 in every row
         added = damping[:, None] * diagonal + floor
         matrix = fit.curvature + added[:, :, None] * jnp.eye(n_columns)
-        factor = jnp.linalg.cholesky(matrix)
-        move = jax.vmap(_solve)(factor, -fit.gradient)
+        move = jax.vmap(solve)(matrix, -fit.gradient)
         promised = -0.5 * jnp.sum(fit.gradient * move, axis=1)
         tried = evaluate(fit.weight + jnp.where(active[:, None], move, 0))
         better = active & (tried.loss <= fit.loss)  # false for NaN
@@ -149,10 +150,6 @@ def fit_pairs(
     intercept = CERTAIN * (wins.astype(jnp.float32) - losses.astype(jnp.float32))
     certain = jnp.zeros_like(fit.weight).at[:, -1].set(intercept)
     return jnp.where(contested[:, None], fit.weight, certain)
-
-
-def _solve(factor: Array, right: Array) -> Array:
-    return jax.scipy.linalg.cho_solve((factor, True), right)
 
 
 def _along(chosen: Array, like: Array) -> Array:
@@ -248,16 +245,18 @@ class PairwiseComparisonLabelRanker(ExpandingLabelRanker):
 
     Attributes
     ----------
-    params_ : LinearParams
-        ``weight``, float32 (n_features, n_pairs), of scaled features, and ``intercept``; pairs
-        (i, j) with i < j in row-major order, logits positive where label i comes first.
+    params_ : LinearParams or ExpandedParams
+        ``weight``, float32 (n_columns, n_pairs), of scaled features or columns of a basis, and
+        ``intercept``; pairs (i, j) with i < j in row-major order, logits positive where label i
+        comes first.
 
     Notes
     -----
     Weights have mean 1 next to the ridge: whole weights of mean w are as good as copies with w
     times the ridge. A pair that no row ranks is a tie, 0.5 for both; a pair that all rows rank
-    alike is certain. Features must not be missing. Fit costs O(n_samples n_pairs n_features^2) per
-    step and takes no random numbers; predict O(n_features n_pairs) per row.
+    alike is certain. Features must not be missing. Of n_columns, as many as the ``basis`` makes,
+    fit costs O(n_samples n_pairs n_columns^2) per step and takes no random numbers; predict
+    O(n_columns n_pairs) per row.
 
     Examples
     --------

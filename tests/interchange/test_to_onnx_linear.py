@@ -6,21 +6,37 @@ from jax import numpy as jnp
 from onnx.reference import ReferenceEvaluator
 
 from lrrf_jax import LEARNERS
-from lrrf_jax.learners.linear.params import LinearParams
+from lrrf_jax.learners.linear.basis import BASES
+from lrrf_jax.learners.linear.params import params_of, scaling_of
 from lrrf_jax.learners.persistence.stored import PlainConfig
 from lrrf_jax.learners.rpc import RPCConfig
 from tests.interchange.onnx_models import checked, run
 
 N_ROWS, N_FEATURES, N_LABELS = 2048, 6, 5
 NEAR = 1e-5  # of the largest score
-CASES = {"ll": None, "cc": None, "rpc": "soft", "rpc-binary": "binary"}
+CASES = {
+    "ll": None,
+    "cc": None,
+    "rpc": "soft",
+    "rpc-binary": "binary",
+    "ll-hinges": None,
+    "rpc-quadratic": "soft",
+}
 
 
 def ranker_of(case, seed=0):
     """Make a learner of random weights; labels 0 and 1 are alike, and 2 and 3 nearly so."""
     rng = np.random.default_rng(seed)
     n_outputs = N_LABELS if CASES[case] is None else N_LABELS * (N_LABELS - 1) // 2
-    weight = rng.normal(size=(N_FEATURES, n_outputs)).astype(np.float32)
+    basis = case.partition("-")[2]
+    expands = basis in BASES
+    scaling = scaling_of(
+        rng.normal(size=(64, N_FEATURES)).astype(np.float32),
+        None,
+        centred=True,
+        basis=basis if expands else "linear",
+    )
+    weight = rng.normal(size=(len(scaling.scale), n_outputs)).astype(np.float32)
     intercept = rng.normal(size=n_outputs).astype(np.float32)
     if CASES[case] is None:
         weight[:, 1], intercept[1] = weight[:, 0], intercept[0]
@@ -28,8 +44,7 @@ def ranker_of(case, seed=0):
     else:  # the pairs (0, 1) and (2, 3)
         weight[:, 0] = intercept[0] = 0
         weight[:, 7] = intercept[7] = 1e-7
-    centre, scale = rng.normal(size=(2, N_FEATURES)).astype(np.float32)
-    params = LinearParams(centre, np.abs(scale) + np.float32(0.1), weight, intercept)
+    params = params_of(scaling, np.concatenate([weight, intercept[None]]))
     ranker = LEARNERS[case.partition("-")[0]]()
     ranker.n_features_in_ = N_FEATURES
     voting = CASES[case]

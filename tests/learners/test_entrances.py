@@ -8,6 +8,7 @@ from lrrf_jax.inference.ready import make_ready
 from lrrf_jax.learners import cc, consensus, ll, rpc
 from lrrf_jax.learners.forest import bootstraps, leaves, mallows, neighbors, out_of_bag
 from lrrf_jax.learners.forest.predict import forest_ranks, forest_scores, forest_sums
+from lrrf_jax.learners.linear import newton
 from lrrf_jax.learners.linear.params import LinearParams, Scaling
 from lrrf_jax.learners.linear.predict import utility_rows
 from lrrf_jax.learners.neighbors.scores import score_neighborhoods
@@ -71,6 +72,12 @@ ENTRANCES = {
     ),
     "L-BFGS": (
         ll.fit_lbfgs,
+        [*BLOCKS, np.float32(1), np.int32(1), np.float32(1), real(3, 2)],
+        {},
+        {1: whole(1, 7, 1, dtype=np.int8), 2: real(8), 6: real(2, 2)},
+    ),
+    "Newton's steps": (
+        newton.fit_newton,
         [*BLOCKS, np.float32(1), np.int32(1), np.float32(1), real(3, 2)],
         {},
         {1: whole(1, 7, 1, dtype=np.int8), 2: real(8), 6: real(2, 2)},

@@ -26,6 +26,8 @@ VARIANTS = {
         {"n_estimators": 40, "n_iter_no_change": 2, "tol": 0.05, "oob_score": True, "n_jobs": 1},
     ),
     "rpc-binary": ("rpc", {"voting": "binary"}),
+    "rpc-hinges": ("rpc", {"basis": "hinges", "ridge": 1.0}),
+    "ll-quadratic": ("ll", {"basis": "quadratic", "ridge": 1e-3}),
     "ll-boost": ("ll", {"solver": "boost", "fit_intercept": False}),
     "ib-m-scaled": ("ib-m", {"scale": True, "weights": "dudani", "n_neighbors": 7}),
 }

@@ -1,7 +1,7 @@
 """The model of the linear learners, and the scaling of features that comes before it."""
 
 from collections.abc import Callable
-from typing import Annotated, Any, NamedTuple, TypeAlias
+from typing import Annotated, NamedTuple, TypeAlias
 
 import jax.numpy as jnp
 import numpy as np
@@ -60,8 +60,9 @@ AnyScaling: TypeAlias = Scaling | ExpandedScaling
 
 def n_features_of(scaling: AnyScaling | AnyParams) -> int:
     """Count the features, of which a basis makes more columns."""
-    expands = isinstance(scaling, ExpandedScaling | ExpandedParams)
-    return len(scaling.basis.scale if expands else scaling.scale)
+    if isinstance(scaling, ExpandedScaling | ExpandedParams):
+        return len(scaling.basis.scale)
+    return len(scaling.scale)
 
 
 def scaling_of(
@@ -97,7 +98,7 @@ def _same(rows: NDArray) -> NDArray:
 def _scaling(
     share: NDArray, features: NDArray, columns: Callable[[NDArray], NDArray], centred: bool
 ) -> tuple[NDArray, NDArray]:  # both float32 (n_columns,)
-    mean = _weighted_sum(share, features, columns, np.float64(0), power=1)
+    mean = _weighted_sum(share, features, columns, np.zeros(1), power=1)
     centre = mean.astype(np.float32) if centred else np.zeros(len(mean), np.float32)
     spread = np.sqrt(_weighted_sum(share, features, columns, centre.astype(np.float64), power=2))
     spread = np.maximum(spread, _MIN_SPREAD * np.abs(centre))
@@ -116,11 +117,12 @@ def _weighted_sum(
     power: int,
 ) -> NDArray:
     """Sum powers of deviations in float64, a block of rows at a time."""
-    total = 0.0
+    total = np.zeros(1)
     for start in range(0, len(features), TILE):  # blocks: a float64 copy of the table is avoided
         rows = slice(start, start + TILE)
-        total += share[rows] @ (columns(features[rows]).astype(np.float64) - centre) ** power
-    return np.asarray(total)
+        terms = (columns(features[rows]).astype(np.float64) - centre) ** power
+        total = total + share[rows] @ terms
+    return total
 
 
 @jit
@@ -150,7 +152,7 @@ def design(scaling: AnyScaling, features: Array | NDArray) -> Array:  # float32 
     return jnp.concatenate([columns, jnp.ones_like(columns[..., :1])], axis=-1)
 
 
-def params_of(scaling: AnyScaling, models: NDArray) -> Any:  # LinearParams or ExpandedParams
+def params_of(scaling: AnyScaling, models: NDArray) -> AnyParams:
     """Split models, float32 (n_columns + 1 or n_columns, n_outputs), into weight and intercept.
 
     Without a row for the constant, the intercept is 0.
@@ -158,8 +160,10 @@ def params_of(scaling: AnyScaling, models: NDArray) -> Any:  # LinearParams or E
     n_columns = len(scaling.scale)
     models = np.asarray(models)
     intercept = models[n_columns] if len(models) > n_columns else np.zeros_like(models[0])
-    kind = ExpandedParams if isinstance(scaling, ExpandedScaling) else LinearParams
-    return kind(*scaling, np.ascontiguousarray(models[:n_columns]), intercept)
+    weight = np.ascontiguousarray(models[:n_columns])
+    if isinstance(scaling, ExpandedScaling):
+        return ExpandedParams(*scaling, weight, intercept)
+    return LinearParams(*scaling, weight, intercept)
 
 
 def params_violation(params: AnyParams) -> str | None:

@@ -74,8 +74,9 @@ class UtilityLabelRanker(LinearLabelRanker):
     ----------
     n_iter_ : int
         Steps, rounds or epochs that were run.
-    params_ : LinearParams
-        ``weight``, float32 (n_features, n_labels), of scaled features, and ``intercept``.
+    params_ : LinearParams or, on a basis, ExpandedParams
+        ``weight``, float32 (n_columns, n_labels), of scaled features or columns of a basis, and
+        ``intercept``.
     """
 
     fit_intercept: bool = True
