@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from lrrf_jax.learners.ib_m import MallowsNeighborsLabelRanker
     from lrrf_jax.learners.ib_pl import PlackettLuceNeighborsLabelRanker
     from lrrf_jax.learners.ll import LogLinearLabelRanker
+    from lrrf_jax.learners.lr_boost import BoostedLabelRanker
     from lrrf_jax.learners.lr_rf import RandomForestLabelRanker
     from lrrf_jax.learners.lrf_ert import EntropyForestLabelRanker
     from lrrf_jax.learners.lrf_rt import SimilarityForestLabelRanker
@@ -53,6 +54,7 @@ _PLACES = {
     "cc": "cc.ConstraintClassificationLabelRanker",
     "ib-m": "ib_m.MallowsNeighborsLabelRanker",
     "ib-pl": "ib_pl.PlackettLuceNeighborsLabelRanker",
+    "lr-boost": "lr_boost.BoostedLabelRanker",
     "default": "consensus.ConsensusLabelRanker",
 }
 LEARNERS = Learners(_PLACES)
@@ -60,6 +62,7 @@ LEARNERS = Learners(_PLACES)
 __all__ = [
     "LEARNERS",
     "BaggedMallowsTreesLabelRanker",
+    "BoostedLabelRanker",
     "ConsensusLabelRanker",
     "ConstraintClassificationLabelRanker",
     "EntropyForestLabelRanker",
