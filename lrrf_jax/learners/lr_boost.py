@@ -61,6 +61,7 @@ from lrrf_jax.trees.padding import share_program
 _MAX_DEPTH = 8
 _LEAST_ROWS = 10  # fewer are not held out
 _MANY_ROWS = 5_000  # of which one part tells enough
+_LEAST_PROBABILITY = 1e-7  # of a pair, in the loss
 _FOLDS, _SHARE_OF_MANY = 5, 10
 
 
@@ -84,24 +85,47 @@ def bradley_terry(
     Twice the diagonal of the curvature is above the whole of it, and is it for two labels.
     """
 
-    def of_rows(rows: tuple[Array, Array, Array]) -> tuple[Array, Array]:
-        total, positions, weight = rows
-        gap = (total[:, :, None] - total[:, None, :]).astype(jnp.float32) * UNIT
-        first = positions[:, :, None] < positions[:, None, :]
-        wrong = jax.nn.sigmoid(-gap)
-        worth = jnp.where(first, product(weight, scale)[:, None, None], 0)
-        pull = jnp.round(worth * wrong).astype(jnp.int32)
-        bend = jnp.round(worth * 2 * wrong * (1 - wrong)).astype(jnp.int32)
-        slope, curvature = pull.sum(2) - pull.sum(1), bend.sum(2) + bend.sum(1)
-        lost = jnp.where(first, jax.nn.softplus(-gap), 0).sum((1, 2)) * weight
-        return jnp.concatenate([slope, curvature], axis=1), lost
+    n_rows, n_labels = total.shape
+    tile = TILE if n_rows % TILE == 0 else n_rows
+    # Padding is not looked at.
+    n_tiles = (jnp.count_nonzero(weight > 0) + tile - 1) // tile
+    labels_used = jnp.count_nonzero((positions == positions).any(0)).astype(jnp.int32)
 
-    n_rows = len(total)
-    if n_rows <= TILE or n_rows % TILE:
-        return of_rows((total, positions, weight))
-    tiles = [a.reshape(-1, TILE, *a.shape[1:]) for a in (total, positions, weight)]
-    stat, lost = lax.map(of_rows, tuple(tiles))
-    return stat.reshape(n_rows, -1), lost.reshape(n_rows)
+    def of_tile(number: Array, sums: tuple[Array, Array]) -> tuple[Array, Array]:
+        def own(array: Array) -> Array:
+            return lax.dynamic_slice_in_dim(array, number * tile, tile)
+
+        utility, place = own(total).T, own(positions).T
+        worth, share = product(own(weight), scale), own(weight)
+
+        def against(label: Array, sums: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+            """Compare a label with those that it is before."""
+            slope, curvature, lost = sums
+            first = place[label] < place
+            wrong = jax.nn.sigmoid((utility - utility[label]).astype(jnp.float32) * UNIT)
+            pull = jnp.where(first, jnp.round(worth * wrong), 0).astype(jnp.int32)
+            bend = jnp.where(first, jnp.round(worth * 2 * wrong * (1 - wrong)), 0)
+            bend = bend.astype(jnp.int32)
+            log_right = jnp.log(jnp.maximum(1 - wrong, _LEAST_PROBABILITY))
+            return (
+                (slope - pull).at[label].add(pull.sum(0)),
+                (curvature + bend).at[label].add(bend.sum(0)),
+                lost - jnp.where(first, log_right, 0).sum(0) * share,
+            )
+
+        nothing = jnp.zeros((n_labels, tile), jnp.int32)
+        start = nothing, nothing, jnp.zeros(tile, jnp.float32)
+        slope, curvature, lost = lax.fori_loop(0, labels_used, against, start)
+        stat = jnp.concatenate([slope, curvature]).T
+        start = number * tile
+        return (
+            lax.dynamic_update_slice_in_dim(sums[0], stat, start, 0),
+            lax.dynamic_update_slice_in_dim(sums[1], lost, start, 0),
+        )
+
+    nothing = jnp.zeros((n_rows, 2 * n_labels), jnp.int32), jnp.zeros(n_rows, jnp.float32)
+    sums: tuple[Array, Array] = lax.fori_loop(jnp.int32(0), n_tiles, of_tile, nothing)
+    return sums
 
 
 class _Table(NamedTuple):
@@ -209,6 +233,20 @@ def _losses_held_out(stop: Any, parts: list[NDArray]) -> NDArray:
         losses = run.held_out[: int(run.n_rounds)].astype(np.float64)
         total += np.pad(losses, (0, longest - len(losses)), mode="edge")
     return total
+
+
+def _with_room(forest: Forest) -> Forest:
+    """Add trees that say nothing: forests of like numbers of trees share a program."""
+    n_more = bucket_size(forest.n_trees, per_octave=4, least=16) - forest.n_trees
+    n_leaves, n_slots = forest.leaf_slot.shape[1], len(forest.leaf_value)
+    idle = Forest(
+        feature=np.zeros((n_more, n_leaves - 1), np.int32),
+        threshold=np.full((n_more, n_leaves - 1), np.inf, np.float32),
+        missing_left=np.zeros((n_more, n_leaves - 1), bool),
+        leaf_slot=np.full((n_more, n_leaves), n_slots, np.int32),
+        leaf_value=np.zeros((1, forest.n_outputs), np.int32),
+    )
+    return Forest(*(np.concatenate(fields) for fields in zip(forest, idle, strict=True)))
 
 
 @functools.partial(jit, static_argnames=("n_labels", "of_ranks"), compiler_options=SLICING_OPTIONS)
@@ -346,7 +384,7 @@ class BoostedLabelRanker(LabelRanker):
     # ------------------------------------------------------------------------------- predict
     @classmethod
     def _arrays(cls, params: ForestParams, config: BoostConfig, backend: Backend) -> ReadyForest:
-        return make_ready(params.forest, backend)
+        return make_ready(_with_room(params.forest), backend)
 
     def _row_function(self, of_ranks: bool) -> RowFunction:
         return RowFunction.of(boosted_rows, n_labels=self.config_.n_labels, of_ranks=of_ranks)

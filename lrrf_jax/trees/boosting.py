@@ -21,7 +21,7 @@ from lrrf_jax._numerics import product, quotient, sum_terms
 from lrrf_jax._programs import jit
 from lrrf_jax._threefry import uniform_of, words_at
 from lrrf_jax._typing import AnyArray, Array, NDArray
-from lrrf_jax._xla import COMPILER_OPTIONS, take
+from lrrf_jax._xla import COMPILER_OPTIONS, add_at, take
 from lrrf_jax.trees.binning import bins_of_rows
 from lrrf_jax.trees.draws import TreeKeys
 from lrrf_jax.trees.forest import Forest, grown_depth, with_depth
@@ -189,7 +189,7 @@ def _newton_steps(
 ) -> Array:  # int32 (2**max_depth, n_values), in units
     criterion = config.criterion
     assert isinstance(criterion, NewtonGain)
-    sums = jnp.zeros((2**config.max_depth, stat.shape[1]), jnp.int32).at[leaf].add(stat)
+    sums = add_at(jnp.zeros((2**config.max_depth, stat.shape[1]), jnp.int32), leaf, stat)
     sums = sums.T  # statistics, then lanes
     step = [criterion.step(sums, k) for k in range(criterion.n_values)]
     value = jnp.round(product(jnp.stack(step, axis=1), rate / UNIT))
