@@ -84,7 +84,6 @@ def bradley_terry(
     Pairs are rounded before they are summed, so that no order of the labels is another result.
     Twice the diagonal of the curvature is above the whole of it, and is it for two labels.
     """
-
     n_rows, n_labels = total.shape
     tile = TILE if n_rows % TILE == 0 else n_rows
     # Padding is not looked at.
@@ -117,10 +116,10 @@ def bradley_terry(
         start = nothing, nothing, jnp.zeros(tile, jnp.float32)
         slope, curvature, lost = lax.fori_loop(0, labels_used, against, start)
         stat = jnp.concatenate([slope, curvature]).T
-        start = number * tile
+        first_row = number * tile
         return (
-            lax.dynamic_update_slice_in_dim(sums[0], stat, start, 0),
-            lax.dynamic_update_slice_in_dim(sums[1], lost, start, 0),
+            lax.dynamic_update_slice_in_dim(sums[0], stat, first_row, 0),
+            lax.dynamic_update_slice_in_dim(sums[1], lost, first_row, 0),
         )
 
     nothing = jnp.zeros((n_rows, 2 * n_labels), jnp.int32), jnp.zeros(n_rows, jnp.float32)
@@ -211,7 +210,9 @@ def fit_boost(
     gain = node_levels(boosted.gain[:n_rounds], forest.depth, 0)
     importances = importances_of(Grown(forest, gain), table.features.shape[1])
     values = forest.leaf_value[:, np.argsort(table.label_order)]
-    return ForestParams(forest._replace(leaf_value=np.ascontiguousarray(values)), importances), losses
+    return ForestParams(
+        forest._replace(leaf_value=np.ascontiguousarray(values)), importances
+    ), losses
 
 
 def _parts(key: jax.Array, n_samples: int) -> list[NDArray]:
@@ -394,9 +395,7 @@ class BoostedLabelRanker(LabelRanker):
 
     def _rows(self, features: NDArray, of_ranks: bool) -> Any:
         forest = self._placed_arrays().on(local_devices()[0])
-        return boosted_rows(
-            forest, features, n_labels=self.config_.n_labels, of_ranks=of_ranks
-        )
+        return boosted_rows(forest, features, n_labels=self.config_.n_labels, of_ranks=of_ranks)
 
     def _ranks(self, features: NDArray) -> Any:
         return self._rows(features, True)

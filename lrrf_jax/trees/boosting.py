@@ -150,8 +150,9 @@ def boost(
         return _State(total + take(step, leaf), best, done)
 
     def goes_on(state: _State) -> Array:
-        number = state.boosted.n_rounds
-        return (number < progress.n_rounds) & (number - state.best <= progress.patience)
+        number: Array = jnp.asarray(state.boosted.n_rounds)
+        goes: Array = (number < progress.n_rounds) & (number - state.best <= progress.patience)
+        return goes
 
     empty = Boosted(
         feature=jnp.zeros(shape, jnp.int32),
@@ -163,7 +164,8 @@ def boost(
         n_rounds=jnp.int32(0),
     )
     start = _State(jnp.zeros((n_rows, n_values), jnp.int32), jnp.int32(0), empty)
-    return lax.while_loop(goes_on, one_round, start).boosted
+    last: _State = lax.while_loop(goes_on, one_round, start)
+    return last.boosted
 
 
 def _leaves(splits: Splits, bin_index: Array, config: GrowthConfig) -> Array:  # int32 (n_samples,)
@@ -177,8 +179,9 @@ def _leaves(splits: Splits, bin_index: Array, config: GrowthConfig) -> Array:  #
             left = jnp.where(value == config.n_bins - 1, take(splits.missing_left, node), left)
         return 2 * node + 2 - left.astype(jnp.int32)
 
-    nodes: Array = lax.fori_loop(0, config.max_depth, down, jnp.zeros_like(row))
-    return nodes - (2**config.max_depth - 1)
+    nodes = lax.fori_loop(0, config.max_depth, down, jnp.zeros_like(row))
+    leaf: Array = nodes - (2**config.max_depth - 1)
+    return leaf
 
 
 def _newton_steps(
