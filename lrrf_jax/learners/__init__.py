@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from lrrf_jax.learners.ib_m import MallowsNeighborsLabelRanker
     from lrrf_jax.learners.ib_pl import PlackettLuceNeighborsLabelRanker
     from lrrf_jax.learners.ll import LogLinearLabelRanker
+    from lrrf_jax.learners.lr_boost import BoostedLabelRanker
     from lrrf_jax.learners.lr_rf import RandomForestLabelRanker
     from lrrf_jax.learners.lrf_ert import EntropyForestLabelRanker
     from lrrf_jax.learners.lrf_rt import SimilarityForestLabelRanker
@@ -55,6 +56,7 @@ _PLACES = {
     "ib-m": "ib_m.MallowsNeighborsLabelRanker",
     "ib-pl": "ib_pl.PlackettLuceNeighborsLabelRanker",
     "stack": "stack.StackedLabelRanker",
+    "lr-boost": "lr_boost.BoostedLabelRanker",
     "default": "consensus.ConsensusLabelRanker",
 }
 LEARNERS = Learners(_PLACES)
@@ -62,6 +64,7 @@ LEARNERS = Learners(_PLACES)
 __all__ = [
     "LEARNERS",
     "BaggedMallowsTreesLabelRanker",
+    "BoostedLabelRanker",
     "ConsensusLabelRanker",
     "ConstraintClassificationLabelRanker",
     "EntropyForestLabelRanker",

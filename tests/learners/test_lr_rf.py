@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 
 import lrrf_jax
 from lrrf_jax import InputError, ModelFileError, RandomForestLabelRanker
-from lrrf_jax.learners.forest.config import _thresholds_of
+from lrrf_jax.learners.forest.config import thresholds_of
 from tests.learners.small_forests import DATA, SMALL, X, Y, quiet_fit
 
 
@@ -177,6 +177,6 @@ def test_rows_without_a_preference_are_counted_once_and_change_nothing():
 
 
 def test_max_bins_means_thresholds():
-    assert _thresholds_of("exact", 10) == 255
-    assert _thresholds_of(7, 10) == 7
-    assert _thresholds_of("auto", 100) <= _thresholds_of("auto", 100_000) <= 255
+    assert thresholds_of("exact", 10) == 255
+    assert thresholds_of(7, 10) == 7
+    assert thresholds_of("auto", 100) <= thresholds_of("auto", 100_000) <= 255

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
 
+from lrrf_jax import LEARNERS
 from lrrf_jax.learners._weights import common_unit, integer_weights, relative_weights
 from lrrf_jax.metrics import kendall_tau
 from tests.learners.test_contract import (
@@ -48,7 +49,7 @@ each_forest = pytest.mark.parametrize(
     [
         pytest.param(param.values[0], marks=param.marks)
         for param in _slowly(lambda name: name != "lr-rf").args[1]
-        if _grows_trees(param.values[0])
+        if hasattr(LEARNERS[param.values[0]], "apply")
     ],
 )
 

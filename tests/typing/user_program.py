@@ -70,6 +70,7 @@ rankers: list[learners.LabelRanker] = [
     learners.EntropyForestLabelRanker(20, random_state=np.random.RandomState(0)),
     learners.LabelwiseForestLabelRanker(20, n_jobs=-1),
     learners.PairwiseForestLabelRanker(20, weighting="equal"),
+    learners.BoostedLabelRanker(20, learning_rate=0.2, subsample=1.0, n_iter_no_change=None),
     learners.LogLinearLabelRanker(
         solver="boost", ridge=0.0, max_iter=9, tolerance=1e-4, n_rounds=9, fit_intercept=False
     ),

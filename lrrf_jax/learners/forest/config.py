@@ -107,19 +107,19 @@ class ForestConfig:
             purity=given.purity,
             splitter=given.splitter,
             max_depth=int(given.max_depth),
-            n_candidates=_candidates_of(given.max_features, shape.n_features),
+            n_candidates=candidates_of(given.max_features, shape.n_features),
             min_samples_split=int(given.min_samples_split),
             min_samples_leaf=int(given.min_samples_leaf),
             bootstrap=bool(given.bootstrap),
             aggregation=given.aggregation,
-            max_thresholds=_thresholds_of(given.max_bins, shape.n_samples),
+            max_thresholds=thresholds_of(given.max_bins, shape.n_samples),
             n_cuts=int(given.n_bins) - 1,
             patience=float(given.gamma),
             weighting=given.weighting,
         )
 
 
-def _thresholds_of(max_bins: Any, n_samples: int) -> int:
+def thresholds_of(max_bins: Any, n_samples: int) -> int:
     """Turn the user's ``max_bins`` into the most candidate thresholds per feature."""
     if isinstance(max_bins, str):
         require_choice(max_bins, "max_bins", ("auto", "exact"))
@@ -134,7 +134,7 @@ def _thresholds_of(max_bins: Any, n_samples: int) -> int:
     return int(max_bins)
 
 
-def _candidates_of(max_features: Any, n_features: int) -> int:
+def candidates_of(max_features: Any, n_features: int) -> int:
     """Turn the user's ``max_features`` into a number of candidate features per node."""
     named = {
         "log2+1": int(math.log2(n_features)) + 1,
