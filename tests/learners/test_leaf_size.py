@@ -8,7 +8,7 @@ from lrrf_jax import LEARNERS, InputError
 from tests.learners.test_contract import PARTIAL_Y, WEIGHT, X, Y, make
 from tests.tracing import traces
 
-SIZES = 1, 5, 20
+SIZES = 1, 5
 FEW = {"n_estimators": 3, "max_depth": 6}  # after fifty of each size
 pytestmark = pytest.mark.filterwarnings(
     "ignore:.*drawn by every tree", "ignore:.*rank too few labels"
@@ -48,7 +48,7 @@ def test_the_leaf_size_is_that_of_the_fifty_trees_with_the_highest_out_of_bag_ta
         chosen[table] = ranker.min_samples_leaf_
         assert chosen[table] == SIZES[int(np.argmax(taus))]
         assert same_bytes(ranker, make(name, min_samples_leaf=chosen[table], **FEW).fit(x, y))
-    assert chosen["clear"] < chosen["noisy"]
+    assert chosen == {"clear": 1, "noisy": 5}
 
 
 @pytest.mark.parametrize("name", ["lr-rf", pytest.param("lrt-bag", marks=pytest.mark.slow)])

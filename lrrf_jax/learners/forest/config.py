@@ -22,7 +22,7 @@ _FIXED_CRITERIA = ("edira", "votes", "similarity")
 PURITIES = ("ranking", "top-label")
 SPLITTERS = ("best", "random")
 WEIGHTINGS = ("equal", "difference")
-LEAF_SIZES = (1, 5, 20)  # among which min_samples_leaf="auto" chooses
+LEAF_SIZES = (1, 5)  # among which min_samples_leaf="auto" chooses
 # What holds where a learner neither has a parameter nor fixes it.
 _NEUTRAL: dict[str, Any] = {
     "n_estimators": 1,

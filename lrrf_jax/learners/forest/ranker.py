@@ -40,10 +40,10 @@ class ForestLabelRanker(TreeLabelRanker):
     max_features : int, float, "log2+1", "sqrt", "log2" or None
         Candidate features per node: a number, a share, floor(log2 n_features) + 1, ..., all.
     min_samples_leaf : int or "auto"
-        Minimum number of rows in the children of a split. "auto": 1, 5 or 20, whichever has the
-        highest out-of-bag tau; `min_samples_leaf_` tells which, and the forest is the one of that
+        Minimum number of rows in the children of a split. "auto": 1 or 5, whichever has the
+        higher out-of-bag tau; `min_samples_leaf_` tells which, and the forest is the one of that
         number, to the byte. For it 50 trees of each are grown and looked at first, whatever
-        ``n_estimators``, so that fitting 50 takes about four times as long.
+        ``n_estimators``, so that fitting 50 takes about three times as long.
     bootstrap : bool
         Draw n_samples rows with replacement for each tree.
     oob_score : bool
