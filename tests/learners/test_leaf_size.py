@@ -15,16 +15,16 @@ pytestmark = pytest.mark.filterwarnings(
 )
 
 
-def tables():
-    """Rankings that follow the features closely, and rankings that hardly do."""
-    rng = np.random.default_rng(5)
+def table(noise, seed=8):
+    """Rankings that follow the features as closely as the noise lets them."""
+    rng = np.random.default_rng(seed)
     x = rng.standard_normal((150, 4)).astype(np.float32)
     utility = np.stack([x[:, 0], x[:, 1], x[:, 0] * x[:, 1]], axis=1)
-    noise = rng.standard_normal(utility.shape)
-    return {
-        name: (x, np.argsort(np.argsort(-(utility + size * noise))) + 1.0)
-        for name, size in (("clear", 0.02), ("noisy", 3.0))
-    }
+    utility += noise * rng.standard_normal(utility.shape)
+    return x, np.argsort(np.argsort(-utility, 1), 1) + 1.0
+
+
+TABLES = {"clear": table(0.02), "noisy": table(1.5)}
 
 
 def same_bytes(one, other):
@@ -42,12 +42,12 @@ def out_of_bag_tau(name, x, y, size):
 @pytest.mark.parametrize("name", ["lr-rf", "pw-rf"])
 def test_the_leaf_size_is_that_of_the_fifty_trees_with_the_highest_out_of_bag_tau(name):
     chosen = {}
-    for table, (x, y) in tables().items():
+    for kind, (x, y) in TABLES.items():
         taus = [out_of_bag_tau(name, x, y, size) for size in SIZES]
         ranker = make(name, min_samples_leaf="auto", **FEW).fit(x, y)
-        chosen[table] = ranker.min_samples_leaf_
-        assert chosen[table] == SIZES[int(np.argmax(taus))]
-        assert same_bytes(ranker, make(name, min_samples_leaf=chosen[table], **FEW).fit(x, y))
+        chosen[kind] = ranker.min_samples_leaf_
+        assert chosen[kind] == SIZES[int(np.argmax(taus))]
+        assert same_bytes(ranker, make(name, min_samples_leaf=chosen[kind], **FEW).fit(x, y))
     assert chosen == {"clear": 1, "noisy": 5}
 
 
@@ -63,7 +63,7 @@ def test_partial_rankings_and_weights_choose_too_and_model_files_tell_what(name,
 
 
 def test_trees_that_are_added_later_have_leaves_of_the_same_size(tmp_path):
-    x, y = tables()["noisy"]
+    x, y = TABLES["noisy"]
     whole = make("lr-rf", min_samples_leaf="auto", **FEW | {"n_estimators": 5}).fit(x, y)
     assert whole.min_samples_leaf_ > 1
     ranker = make("lr-rf", min_samples_leaf="auto", warm_start=True, **FEW).fit(x, y)
@@ -74,7 +74,7 @@ def test_trees_that_are_added_later_have_leaves_of_the_same_size(tmp_path):
 
 
 def test_trees_of_all_leaf_sizes_grow_by_one_program():
-    x, y = tables()["noisy"]
+    x, y = TABLES["noisy"]
     make("lr-rf", min_samples_leaf=1, **FEW).fit(x, y)
     with traces() as seen:
         make("lr-rf", min_samples_leaf=7, **FEW).fit(x, y)
