@@ -30,4 +30,4 @@ class SimilarityForestLabelRanker(ForestLabelRanker):
     fixed: ClassVar[dict[str, Any]] = {"criterion": "similarity", "aggregation": "one-step"}
 
     gamma: float = 0.98
-    min_samples_leaf: int = 2
+    min_samples_leaf: Any = 2

@@ -111,7 +111,7 @@ def _search_side(
     sides = entropies(search, cells, *_class_counts(search, value))
     low, high, whole, _, _ = search.criterion.weigh(search.prepared, cells, sides)
 
-    min_leaf = max(1, config.min_samples_leaf)
+    min_leaf = search.level.samples.sizes.min_samples_leaf
     parts = (low.n_samples >= min_leaf) & (high.n_samples >= min_leaf)
     if edge is not None:
         wanted = take(jnp.pad(edge, (0, 1)), cells.slot) + side

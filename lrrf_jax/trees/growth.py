@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from lrrf_jax._typing import AnyArray, Array
@@ -30,7 +31,6 @@ class GrowthConfig:
     splitter: str = "best"  # or "random", "width", "frequency"
     n_cuts: int = 1  # thresholds per feature that "width" and "frequency" try
     min_samples_split: int = 2
-    min_samples_leaf: int = 1
     bootstrap: bool = True
     n_draws: int = 0  # room for the rows that trees which grow together draw; 0: all of each
     short_sums: bool = False  # no sum exceeds 16 bits: tables of half the size
@@ -41,13 +41,17 @@ class GrowthConfig:
 
 
 class Sizes(NamedTuple):
-    """How much of arrays that are padded is in use; int32 ()."""
+    """What programs are told as they run, so that tables and settings share them; int32 ().
+
+    How much of arrays that are padded is in use, and how small a child may be.
+    """
 
     n_samples: AnyArray  # at least 1
     n_features: AnyArray
     n_candidates: AnyArray
     n_edges: AnyArray  # thresholds per feature
     n_stages: AnyArray  # columns of classes, where the statistic has such
+    min_samples_leaf: AnyArray = np.int32(1)  # in each child of a split
 
 
 class Samples(NamedTuple):

@@ -148,7 +148,7 @@ def _search_block(nodes: _Block, sizes: Sizes, config: GrowthConfig) -> Splits:
         score = criterion.score(right) + criterion.score(left)
         return score, criterion.count(right), criterion.count(left)
 
-    has_missing, min_leaf = config.has_missing, config.min_samples_leaf
+    has_missing, min_leaf = config.has_missing, sizes.min_samples_leaf
     if nodes.edges is None:
         n_edges = sizes.n_edges if has_missing else None
         lanes = best_split(

@@ -239,7 +239,7 @@ def _search_side(
     if edge is not None:
         wanted = take(jnp.pad(edge, (0, 1)), slot_there) + side
         parts &= (value <= wanted) & (following > wanted)
-    min_leaf = config.min_samples_leaf
+    min_leaf = search.level.samples.sizes.min_samples_leaf
     parts &= (low.n_samples >= min_leaf) & (high.n_samples >= min_leaf)
     score = jnp.where(parts & (slot_there < n_slots), low.score + high.score, -jnp.inf)
     # A node of one class has no split worth making.

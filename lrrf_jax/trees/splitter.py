@@ -30,9 +30,12 @@ class Split(NamedTuple):
     missing_left: Array  # bool
 
 
-def _allowed_score(right: Array, total: Array, evaluate: Evaluate, min_leaf: int) -> Array:
+def _allowed_score(right: Array, total: Array, evaluate: Evaluate, min_leaf: Array) -> Array:
     score, n_right, n_left = evaluate(right, total)
-    return jnp.where((n_right >= min_leaf) & (n_left >= min_leaf), score, -jnp.inf)
+    # Counts of 16 bits are compared as such; as many samples as they hold are not in both children.
+    most = jnp.iinfo(n_right.dtype).max
+    least = jnp.minimum(min_leaf, most).astype(n_right.dtype)
+    return jnp.where((n_right >= least) & (n_left >= least), score, -jnp.inf)
 
 
 def _among(score: Array, n_edges: Array | None) -> Array:
@@ -67,7 +70,7 @@ def best_split(
     evaluate: Evaluate,
     *,
     n_edges: Array | None,  # int32 (), thresholds in use, where values are missing
-    min_leaf: int,
+    min_leaf: Array,  # int32 ()
     ranks: Array | None = None,  # uint8 (n_all_bins, n_lanes), where those of the histogram are
 ) -> Split:  # each (n_lanes,)
     """Try every threshold of every lane. O(n_bins n_stats width).
@@ -101,7 +104,7 @@ def few_splits(
     edges: Array,  # int32 (n_cuts, n_lanes), rising: the thresholds between the parts
     *,
     has_missing: bool,
-    min_leaf: int,
+    min_leaf: Array,  # int32 ()
 ) -> Split:  # each (n_lanes,)
     """Try the few thresholds of each lane."""
     total = parts.sum(0, dtype=parts.dtype)

@@ -50,8 +50,13 @@ def all_in_use(samples, config):
     """Say that candidates, features, thresholds and stages are as many as the configuration has."""
     n_stages = getattr(config.criterion, "n_stages", 1)
     sizes = config.n_features, config.n_candidates, config.n_bins - 1, n_stages
-    n_samples = samples.sizes.n_samples
-    return samples._replace(sizes=Sizes(n_samples, *map(np.int32, sizes)))
+    n_samples, *_, least = samples.sizes
+    return samples._replace(sizes=Sizes(n_samples, *map(np.int32, sizes), least))
+
+
+def with_leaves_of(least, samples):
+    """Let no child of a split have fewer than ``least`` samples."""
+    return samples._replace(sizes=samples.sizes._replace(min_samples_leaf=np.int32(least)))
 
 
 def config_for(x, thresholds, criterion, **changes):

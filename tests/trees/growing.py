@@ -18,7 +18,14 @@ from lrrf_jax.trees.nodes import make_plan
 from lrrf_jax.trees.sorted_search import sort_samples
 from lrrf_jax.trees.thresholds import choose_edges
 from tests import tree_oracles
-from tests.trees.cases import N_ROWS, all_in_use, config_for, features_with_ties, samples_of
+from tests.trees.cases import (
+    N_ROWS,
+    all_in_use,
+    config_for,
+    features_with_ties,
+    samples_of,
+    with_leaves_of,
+)
 
 KEY = jax.random.key(5)
 N_SAMPLES, N_LABELS = 110, 4
@@ -63,15 +70,17 @@ def check(x, samples, thresholds, config, oracle_of, n_trees=2):
             score=oracle,
             counted=oracle.counted(counts),
             min_split=config.min_samples_split,
-            min_leaf=config.min_samples_leaf,
+            min_leaf=sizes.min_samples_leaf,
         )
         n_split, n_unsplit = n_split + split, n_unsplit + unsplit
     assert (gain[forest.threshold == np.inf] == 0).all()
     return n_split, n_unsplit
 
 
-def level_arrays(rng, config, stat, sizes, weight=None):
+def level_arrays(rng, config, stat, sizes, weight=None, least=1):
     """Make a level by hand, of which slot ``s`` holds ``sizes[s]`` rows; all others rest.
+
+    A child of a split needs ``least`` rows.
 
     Returns the plan and (samples, drawn, exists, candidates, scratch) with garbage in the scratch.
     """
@@ -95,7 +104,7 @@ def level_arrays(rng, config, stat, sizes, weight=None):
         thresholds=thresholds.astype(np.float32),
         sizes=Sizes(np.int32(N_ROWS), *np.zeros(4, np.int32)),
     )
-    samples = all_in_use(samples, config)
+    samples = with_leaves_of(least, all_in_use(samples, config))
     plan = make_plan(config, 1, N_ROWS)
     features = [rng.permutation(n_features)[: config.n_candidates] for _ in range(plan.n_slots)]
     candidates = Candidates(np.array(features, np.int32), None)
@@ -147,7 +156,7 @@ def best_gains(config, arrays, score, counted, edges=None):
                 for way in (False, True)[: 1 + config.has_missing]:
                     left = np.where(missing, way, bins > edge)
                     sides = rows[left], rows[~left]
-                    if min(map(counted, sides)) >= config.min_samples_leaf:
+                    if min(map(counted, sides)) >= samples.sizes.min_samples_leaf:
                         gains[feature, edge, way] = sum(map(score, sides)) - parent
         yield slot, rows, gains
 
@@ -191,8 +200,9 @@ def forest_config(criterion):
     )
 
 
-def samples_of_rankings(criterion, x, y, **changes):
+def samples_of_rankings(criterion, x, y, least=1, **changes):
     """Return (Samples, thresholds, GrowthConfig) of a table for a criterion of the learners."""
     stat, made = growth_statistic(Rankings(y, False, len(y), False), forest_config(criterion))
     samples, thresholds = samples_of(x, stat)
+    samples = with_leaves_of(least, samples)
     return samples, thresholds, config_for(x, thresholds, made, **changes)

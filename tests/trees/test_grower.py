@@ -11,7 +11,7 @@ from lrrf_jax.trees.draws import keys_of_trees
 from lrrf_jax.trees.forest import invariant_violation
 from lrrf_jax.trees.vector_criterion import Variance
 from tests import tree_oracles
-from tests.trees.cases import config_for, features_with_ties, samples_of
+from tests.trees.cases import config_for, features_with_ties, samples_of, with_leaves_of
 from tests.trees.growing import KEY, N_SAMPLES, check, class_table, grow, rows_drawn
 
 leaves_of = jax.jit(find_leaves, static_argnames="depth")
@@ -26,7 +26,8 @@ def test_entropy_splits_are_the_best_of_all_candidates(missing, n_stages):
     classes = np.argsort(noise, 1).astype(np.int32)[:, :n_stages]
     classes[rng.random(classes.shape) < 0.1] = -1
     samples, thresholds = samples_of(x, classes)
-    config = config_for(x, thresholds, ClassEntropy(3, n_stages), min_samples_leaf=2)
+    samples = with_leaves_of(2, samples)
+    config = config_for(x, thresholds, ClassEntropy(3, n_stages))
     n_split, n_unsplit = check(
         x, samples, thresholds, config, lambda counts: tree_oracles.EntropyOracle(classes, counts)
     )

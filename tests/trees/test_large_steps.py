@@ -32,7 +32,7 @@ CASES = {
 SLOW = {
     "all signs known": ("pairwise", 0.0, 0.1, {}),
     "positions": ("positions", 0.0, 0.0, {"splitter": "random"}),
-    "positions, some unknown": ("positions", 0.3, 0.1, {"min_samples_leaf": 3}),
+    "positions, some unknown": ("positions", 0.3, 0.1, {"least": 3}),
     "generalised votes": ("votes", 0.3, 0.0, {}),
     "theta": ("theta", 0.3, 0.0, {"splitter": "width", "n_cuts": 3}),
     "votes on pairs, all thresholds": ("dispersion", 0.3, 0.1, {}),

@@ -154,7 +154,7 @@ def test_splits_are_the_best_that_the_criterion_accepts(criterion, missing_label
     x, y = ranking_table(3, missing_labels)
     least = 2 if criterion == "similarity" else 1
     samples, thresholds, config = samples_of_rankings(
-        criterion, x, y, min_samples_split=25, min_samples_leaf=least, max_depth=3
+        criterion, x, y, min_samples_split=25, least=least, max_depth=3
     )
     n_split, n_unsplit = check(
         x, samples, thresholds, config, lambda counts: ORACLES[criterion](y, counts), n_trees=2

@@ -16,7 +16,7 @@ from tests import tree_oracles
 from tests.trees.cases import N_ROWS, config_for, features_with_ties, samples_of
 from tests.trees.growing import N_SAMPLES, best_gains, class_table, grow, level_arrays, search_level
 
-SHAPE = {"n_candidates": 3, "n_features": 5, "min_samples_leaf": 2}
+SHAPE = {"n_candidates": 3, "n_features": 5}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,7 +70,7 @@ def test_splits_are_the_best_of_all_whatever_the_scratch_held(criterion, changes
     if compact:  # the slots of nodes of few rows lie behind those of others
         first = make_plan(config, 1, N_ROWS).kinds[1].first
         sizes = {0: 40, 1: 21, 2: 12, first: 6, first + 1: 1, first + 2: 5, first + 3: 6}
-    plan, arrays = level_arrays(rng, config, stat, sizes, weight)
+    plan, arrays = level_arrays(rng, config, stat, sizes, weight, least=2)
     assert plan.kinds[0].n_passes >= least_passes
     assert len(plan.kinds) == 1 + compact
     copies, weight = np.asarray(arrays[1].copies), np.asarray(arrays[1].weight)

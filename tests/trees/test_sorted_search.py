@@ -74,11 +74,12 @@ def test_samples_are_sorted_by_each_feature_with_the_missing_last_then_first(mis
 @pytest.mark.parametrize("seed", [6, 9])  # the least leaf size binds on either side
 def test_gains_are_those_of_the_search_over_histograms_and_of_a_loop(missing, seed):
     rng = np.random.default_rng(seed)
-    shape = {"n_candidates": 3, "n_features": 5, "n_bins": 16, "min_samples_leaf": 9}
+    shape = {"n_candidates": 3, "n_features": 5, "n_bins": 16}
     sparse = GrowthConfig(SparseClassEntropy(6), 7, has_missing=missing, **shape)
     dense = dataclasses.replace(sparse, criterion=ClassEntropy(6))
     classes = rng.integers(0, 6, (N_ROWS, 1)).astype(np.int32)
-    plan, arrays = level_arrays(rng, sparse, classes, {0: 40, 1: 21, 2: 18, 3: 1, 4: 9})
+    sizes = {0: 40, 1: 21, 2: 18, 3: 1, 4: 9}
+    plan, arrays = level_arrays(rng, sparse, classes, sizes, least=9)
     samples, drawn, exists, candidates, _ = arrays
     at, copies = np.asarray(drawn.at), np.asarray(drawn.copies)
     classes = classes.copy()

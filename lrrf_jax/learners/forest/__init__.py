@@ -10,6 +10,7 @@
 ``warm_start``   what the last fit saw, on which another goes on
 ``leaves``       where rows end; ``bootstraps``: which rows trees drew
 ``out_of_bag``   training rows, ranked by the trees that did not draw them
+``leaf_size``      the smallest leaf, where the rows decide
 ``early_stopping``  growing until more trees do not help
 ``neighbors``, ``proximity``  rows that share leaves
 ``nodes``, ``text``, ``table``  the nodes that grew: ways through them, in words, in a frame

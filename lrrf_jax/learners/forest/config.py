@@ -22,6 +22,7 @@ _FIXED_CRITERIA = ("edira", "votes", "similarity")
 PURITIES = ("ranking", "top-label")
 SPLITTERS = ("best", "random")
 WEIGHTINGS = ("equal", "difference")
+LEAF_SIZES = (1, 5)  # among which min_samples_leaf="auto" chooses
 # What holds where a learner neither has a parameter nor fixes it.
 _NEUTRAL: dict[str, Any] = {
     "n_estimators": 1,
@@ -86,6 +87,8 @@ class ForestConfig:
         require_integer(given.n_estimators, "n_estimators", 1)
         require_integer(given.max_depth, "max_depth", 1, MAX_DEPTH)
         require_integer(given.min_samples_split, "min_samples_split", 2)
+        if chooses_leaf_size(ranker):
+            given.min_samples_leaf = LEAF_SIZES[0]  # until the table decides, see `leaf_size`
         require_integer(given.min_samples_leaf, "min_samples_leaf", 1)
         require_integer(given.n_bins, "n_bins", 2, 64)
         real = isinstance(given.gamma, numbers.Real)
@@ -120,6 +123,13 @@ class ForestConfig:
 
 
 def thresholds_of(max_bins: Any, n_samples: int) -> int:
+def chooses_leaf_size(ranker: Any) -> bool:
+    """Tell whether ``min_samples_leaf`` is "auto" where that can be: in a forest."""
+    size = ranker.min_samples_leaf
+    return isinstance(size, str) and size == "auto" and hasattr(ranker, "bootstrap")
+
+
+def _thresholds_of(max_bins: Any, n_samples: int) -> int:
     """Turn the user's ``max_bins`` into the most candidate thresholds per feature."""
     if isinstance(max_bins, str):
         require_choice(max_bins, "max_bins", ("auto", "exact"))

@@ -54,7 +54,14 @@ def growth_samples(
     if table.tied:
         leaf_value = relabelled(leaf_value, order, config.aggregation)
     n_edges = thresholds.shape[1]
-    sizes = n_samples, n_features, config.n_candidates, n_edges, criterion.n_stages
+    sizes = (
+        n_samples,
+        n_features,
+        config.n_candidates,
+        n_edges,
+        criterion.n_stages,
+        min(config.min_samples_leaf, n_samples),
+    )
     samples = Samples(
         bin_index=bin_features(table.features, thresholds),
         stat=stat,
@@ -73,7 +80,6 @@ def growth_samples(
         splitter=config.splitter,
         n_cuts=config.n_cuts,
         min_samples_split=config.min_samples_split,
-        min_samples_leaf=config.min_samples_leaf,
         bootstrap=config.bootstrap,
         short_sums=table.weight is None and criterion.fits_16_bits(stat, n_samples),
         histogram_bytes=histogram_bytes,
