@@ -37,9 +37,9 @@ from lrrf_jax.rankings.permutations import rank_scores
 # Products of matrices would be summed in an order that threads decide.
 FIT_OPTIONS = {**COMPILER_OPTIONS, "xla_cpu_multi_thread_eigen": False}
 _EXACT = lax.Precision.HIGHEST
-# What goes into a layer is cut off here, and is a multiple of 2**-12 of it: see `exact_product`.
-_FARTHEST, _HIGHEST = 16.0, 8.0
-_FINE, _COARSE = 2.0**-13, 2.0**-5
+# Features and what hidden layers put out are cut off here, and rounded: see `exact_product`.
+FARTHEST_INPUT, HIGHEST = 16.0, 8.0
+COARSE_AND_FINE = 2.0**-5, 2.0**-13
 _MOST_UNITS = 2**15  # that the weights of an output may sum to
 _HELD_OUT = 8  # one row in so many tells which epoch was the best
 _MIN_STEPS, _MIN_EPOCHS = 2000, 20
@@ -69,13 +69,13 @@ class PerceptronParams(NamedTuple):
 
 def bent(values: Array) -> Array:
     """Bend what a hidden layer puts out: nothing below 0, at most 8."""
-    return jnp.clip(values, 0, _HIGHEST)
+    return jnp.clip(values, 0, HIGHEST)
 
 
 def bounded(scaling: Scaling | PerceptronParams, features: Array | NDArray) -> Array:
     """Scale features, and cut them off 16 spreads from the mean."""
     scaling = Scaling(scaling.centre, scaling.scale)
-    return jnp.clip(scaled(scaling, features), -_FARTHEST, _FARTHEST)
+    return jnp.clip(scaled(scaling, features), -FARTHEST_INPUT, FARTHEST_INPUT)
 
 
 # ------------------------------------------------------------------------------------- predict
@@ -90,8 +90,9 @@ def exact_product(
     rounds: inputs are multiples of 2**-13, cut into coarse and fine parts of 9 bits, and the
     weights of an output are so many bits wide as leave room for their sum.
     """
-    inputs = jnp.round(inputs / _FINE) * _FINE
-    coarse = jnp.floor(inputs / _COARSE) * _COARSE
+    upper, lower = COARSE_AND_FINE
+    inputs = jnp.round(inputs / lower) * lower
+    coarse = jnp.floor(inputs / upper) * upper
     return jnp.einsum(spec, coarse, weight, precision=_EXACT) + jnp.einsum(
         spec, inputs - coarse, weight, precision=_EXACT
     )
@@ -241,7 +242,8 @@ def fit_networks(
                 chosen = take(order, (at * batch + place) % n_seen)
                 table = take(columns, chosen), take(sign, chosen), take(row_weight, chosen)
                 pull = jax.grad(lambda layers: share * _pair_losses(layers, *table))(layers)
-                updates, moments = optimiser.update(pull, moments, layers)
+                with jax.numpy_dtype_promotion("standard"):  # optax raises a float to a count
+                    updates, moments = optimiser.update(pull, moments, layers)
                 return optax.apply_updates(layers, updates), moments
 
             layers, moments, best = state
@@ -286,7 +288,8 @@ def fit_mlp(
     weight = np.pad(row_weights(table), spare[0])
     batch = _batch_rows(len(columns))
     if epochs is None:
-        epochs = max(_MIN_EPOCHS, -(-_MIN_STEPS * batch // n_rows))
+        n_batches = -(-(n_rows - n_rows // _HELD_OUT) // batch)
+        epochs = max(_MIN_EPOCHS, -(-_MIN_STEPS // n_batches))
     layers = fit_networks(
         jax.random.split(key, n_networks),
         columns,
@@ -369,7 +372,7 @@ class PerceptronLabelRanker(LabelRanker):
     n_hidden: int = 64
     epochs: int | None = None
     learning_rate: float = 3e-3
-    weight_decay: float = 0.1
+    weight_decay: float = 0.3
     random_state: Any = None
 
     def _check_settings(self, shape: TableShape) -> None:
@@ -410,7 +413,7 @@ class PerceptronLabelRanker(LabelRanker):
 
     def _check_params(self, params: PerceptronParams) -> str | None:
         for weight, intercept in (params[2:4], params[4:6], params[6:8]):
-            reach = _FARTHEST * float(np.abs(weight).max()) * weight[..., 0].size
+            reach = FARTHEST_INPUT * float(np.abs(weight).max()) * weight[..., 0].size
             if reach + float(np.abs(intercept).max()) > _LARGEST / 4:
                 return "weights are so large that a score could be infinite"
         return None
