@@ -115,6 +115,7 @@ def test_without_a_place_to_write_to_all_goes_on_without_a_word(tmp_path):
         ("rpc", {}),
         ("cc", {"random_state": 0}),
         ("ll", {}),
+        ("mlp", {"n_hidden": 8, "random_state": 0}),
         ("ib-m", {"random_state": 0}),
         ("ib-pl", {"random_state": 0}),
     ],

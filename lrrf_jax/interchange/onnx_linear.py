@@ -1,4 +1,4 @@
-"""Linear learners, and the constant one, as operators of ONNX."""
+"""Linear learners, perceptrons, and the constant one, as operators of ONNX."""
 
 import numpy as np
 
@@ -7,6 +7,8 @@ from lrrf_jax.interchange.onnx_graph import Graph, Value
 from lrrf_jax.interchange.onnx_ranks import Ranked, ordering_of
 from lrrf_jax.learners.linear.basis import Basis
 from lrrf_jax.learners.linear.params import FARTHEST, AnyParams, ExpandedParams
+from lrrf_jax.learners.linear.params import FARTHEST, LinearParams
+from lrrf_jax.learners.mlp import COARSE_AND_FINE, FARTHEST_INPUT, HIGHEST, PerceptronParams
 from lrrf_jax.rankings.pairwise import n_labels_of_pairs, pair_indices
 
 
@@ -16,6 +18,32 @@ def ranked_by_utilities(graph: Graph, rows: Value, params: AnyParams) -> Ranked:
 
 
 def ranked_by_votes(graph: Graph, rows: Value, params: AnyParams, voting: str) -> Ranked:
+def ranked_by_perceptrons(graph: Graph, rows: Value, params: PerceptronParams) -> Ranked:
+    """Rank by the mean utilities of the networks, as `mlp.perceptron_rows` does, bit for bit."""
+    moved = graph("Mul", graph("Sub", rows, np.asarray(params.centre)), np.asarray(params.scale))
+    limit = np.array(FARTHEST_INPUT, np.float32)
+    values = graph("Clip", moved, -limit, limit)
+    fine = np.array(COARSE_AND_FINE[1], np.float32)
+    bounds = np.array(0, np.float32), np.array(HIGHEST, np.float32)
+    n_networks, n_hidden, n_labels = params.weight_3.shape
+    layers = [np.asarray(array) for array in params[2:]]
+    for number in range(3):
+        weight, intercept = layers[2 * number : 2 * number + 2]
+        if number:
+            values = graph("Clip", values, *bounds)
+        exact = graph.cast(graph("Mul", graph("Round", graph("Div", values, fine)), fine), float)
+        if number == 2:  # (networks, rows, hidden) to (rows, networks and hidden)
+            exact = graph("Transpose", exact, perm=[1, 0, 2])
+            exact = graph("Reshape", exact, np.array([0, n_networks * n_hidden]))
+            weight = weight.reshape(-1, n_labels)
+        else:
+            intercept = intercept[:, None]
+        product = graph("MatMul", exact, graph.cast(weight, float))
+        values = graph("Add", graph.cast(product, np.float32), intercept)
+    return _ranked(graph, values, n_labels)
+
+
+def ranked_by_votes(graph: Graph, rows: Value, params: LinearParams, voting: str) -> Ranked:
     """Rank by the votes of the pairs, as `rpc.rpc_rows` does."""
     logit = _outputs(graph, rows, params)
     against = graph("Neg", logit)

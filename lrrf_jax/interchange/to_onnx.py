@@ -28,6 +28,7 @@ from lrrf_jax.interchange.onnx_inputs import (
 from lrrf_jax.interchange.onnx_linear import (
     known_rows,
     ranked_alike,
+    ranked_by_perceptrons,
     ranked_by_utilities,
     ranked_by_votes,
 )
@@ -39,6 +40,7 @@ from lrrf_jax.learners._estimator import require_fitted
 from lrrf_jax.learners.consensus import ConsensusLabelRanker
 from lrrf_jax.learners.forest.tree_ranker import TreeLabelRanker
 from lrrf_jax.learners.linear.ranker import LinearLabelRanker, UtilityLabelRanker
+from lrrf_jax.learners.mlp import PerceptronLabelRanker
 from lrrf_jax.learners.rpc import PairwiseComparisonLabelRanker
 from lrrf_jax.pipelines.ranking_pipeline import RankingPipeline
 from lrrf_jax.pipelines.stored_steps import StoredSteps
@@ -48,6 +50,7 @@ _FAMILIES = (
     TreeLabelRanker,
     UtilityLabelRanker,
     PairwiseComparisonLabelRanker,
+    PerceptronLabelRanker,
     ConsensusLabelRanker,
 )
 _NO_NAME = ""  # in place of labels, in rows that a learner cannot rank
@@ -59,7 +62,7 @@ def to_onnx(ranker: Any) -> Any:
     Parameters
     ----------
     ranker : LabelRanker or RankingPipeline
-        Fitted: one tree or many, or of the linear learners or "default". The steps of a pipeline
+        Fitted: one tree or many, a linear learner, "mlp" or "default". The steps of a pipeline
         are those that files can hold, and take numbers alone.
 
     Returns
@@ -111,7 +114,7 @@ def to_onnx(ranker: Any) -> Any:
     if steps is not None:
         rows = stepped(graph, rows, steps)
     known = None
-    if isinstance(ranker, LinearLabelRanker):
+    if isinstance(ranker, LinearLabelRanker | PerceptronLabelRanker):
         known = known_rows(graph, rows)
         rows = graph("Where", known, rows, np.array(0, np.float32))
     if ranker.codes_categories == "one-hot":
@@ -164,6 +167,8 @@ def _ranked(graph: Graph, rows: Value, ranker: Any) -> Ranked:
         return ranked_by_utilities(graph, rows, ranker.params_)
     if isinstance(ranker, PairwiseComparisonLabelRanker):
         return ranked_by_votes(graph, rows, ranker.params_, ranker.config_.voting)
+    if isinstance(ranker, PerceptronLabelRanker):
+        return ranked_by_perceptrons(graph, rows, ranker.params_)
     return ranked_alike(graph, rows, np.asarray(ranker.params_.mean_vote))
 
 

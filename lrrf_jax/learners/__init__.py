@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         WidthMallowsTreesLabelRanker,
     )
     from lrrf_jax.learners.lw_rf import LabelwiseForestLabelRanker
+    from lrrf_jax.learners.mlp import PerceptronLabelRanker
     from lrrf_jax.learners.pw_rf import PairwiseForestLabelRanker
     from lrrf_jax.learners.rpc import PairwiseComparisonLabelRanker
     from lrrf_jax.learners.stack import StackedLabelRanker
@@ -52,6 +53,7 @@ _PLACES = {
     "lw-rf": "lw_rf.LabelwiseForestLabelRanker",
     "pw-rf": "pw_rf.PairwiseForestLabelRanker",
     "ll": "ll.LogLinearLabelRanker",
+    "mlp": "mlp.PerceptronLabelRanker",
     "cc": "cc.ConstraintClassificationLabelRanker",
     "ib-m": "ib_m.MallowsNeighborsLabelRanker",
     "ib-pl": "ib_pl.PlackettLuceNeighborsLabelRanker",
@@ -76,6 +78,7 @@ __all__ = [
     "MallowsTreeLabelRanker",
     "PairwiseComparisonLabelRanker",
     "PairwiseForestLabelRanker",
+    "PerceptronLabelRanker",
     "PlackettLuceNeighborsLabelRanker",
     "RandomForestLabelRanker",
     "SimilarityForestLabelRanker",

@@ -25,7 +25,7 @@ from tests import oracles
 from tests.tracing import traces
 
 # Set where a learner has the parameter: few and small trees, exact thresholds.
-SMALL = {"n_estimators": 4, "max_depth": 3, "random_state": 0, "max_bins": "exact"}
+SMALL = {"n_estimators": 4, "max_depth": 3, "random_state": 0, "max_bins": "exact", "n_hidden": 8}
 FEATURELESS = {"default"}  # predict one ranking for all rows
 
 N_ROWS, N_FEATURES, N_LABELS = 60, 4, 3

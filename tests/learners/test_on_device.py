@@ -18,6 +18,7 @@ from tests.learners.small_forests import SMALL, X, Y
 from tests.tracing import traces
 
 NAMES = ("lr-rf", "rpc", "ll", "cc", "ib-m", "lr-boost", "default")
+NAMES = ("lr-rf", "rpc", "ll", "cc", "mlp", "ib-m", "default")
 
 
 @pytest.fixture(scope="module")

@@ -183,15 +183,19 @@ def test_forests_share_out_the_preferences_of_their_leaves(aggregation):
     assert len(np.unique(found)) > 4
 
 
-def test_linear_models_share_out_probabilities():
-    scores = fitted("ll").predict_scores(X).astype(float)
-    found = fitted("ll").predict_preferences(X)
+@pytest.mark.parametrize("name", ["ll", "mlp"])
+def test_utilities_share_out_the_probabilities_of_their_loss(name):
+    scores = fitted(name).predict_scores(X).astype(float)
+    found = fitted(name).predict_preferences(X)
 
     def edge(row, pair):
         u, v = PAIRS[pair]
         return 2 / (1 + math.exp(scores[row, v] - scores[row, u])) - 1
 
     np.testing.assert_allclose(found, pair_loop(N_ROWS, len(PAIRS), edge), atol=1e-6)
+
+
+def test_linear_models_share_out_probabilities():
     for voting in ("soft", "binary"):
         rpc = make("rpc", voting=voting).fit(X, Y)
         probability = (1 + rpc.predict_preferences(X).astype(float)) / 2

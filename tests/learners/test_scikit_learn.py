@@ -19,6 +19,7 @@ BY_DEFAULT = ("default", "lrt", "rpc")  # the others take a minute each, and are
 
 # See `fit`: where a whole weight is not as good as copies.
 COUNT_ROWS = ("cc", "f-lrt-bag", "ib-m", "ib-pl", "lr-boost")
+COUNT_ROWS = ("cc", "f-lrt-bag", "ib-m", "ib-pl", "mlp")
 COPIES = "training draws rows, counts them, or goes through them: copies are other rows"
 EXPECTED = dict.fromkeys(
     COUNT_ROWS,

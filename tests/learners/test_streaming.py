@@ -270,6 +270,7 @@ def test_the_host_cuts_its_calls_where_memory_does_not_suffice():
         ("lr-rf", SMALL),
         ("rpc", {}),
         ("ll", {}),
+        ("mlp", {"n_hidden": 8, "epochs": 20, "random_state": 0}),
         ("ib-m", {"n_neighbors": 5}),
         ("ib-m", {"n_neighbors": 5, "scale": True}),  # puts its rows itself
         ("default", {}),

@@ -27,7 +27,7 @@ TABLES = {
     "partial, weighted": (PARTIAL, WEIGHT, {}),
     "top-k": (PARTIAL, None, {"missing": "last"}),
 }
-SMALL = {"n_estimators": 4, "max_depth": 4, "random_state": 0}
+SMALL = {"n_estimators": 4, "max_depth": 4, "random_state": 0, "n_hidden": 8}
 COLUMNS = np.array([2, 0, 3, 1])
 SETTINGS = {name: (name, {}) for name in LEARNERS} | {
     f"lr-rf {criterion} {how}": ("lr-rf", {"criterion": criterion, "aggregation": how})

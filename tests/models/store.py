@@ -15,7 +15,7 @@ from lrrf_jax.datasets import delete_labels
 FOLDER = pathlib.Path(__file__).parent
 N_ROWS, N_FEATURES, N_LABELS = 60, 4, 3
 FEATURES, LABELS = ["width", "b>c", "größe", "7"], ["a", "β", "c d"]
-SMALL = {"n_estimators": 4, "max_depth": 3, "random_state": 0, "max_bins": "exact"}
+SMALL = {"n_estimators": 4, "max_depth": 3, "random_state": 0, "max_bins": "exact", "n_hidden": 8}
 PARTIAL = ("lr-rf", "rpc", "lrt", "lrt-bag", "lw-rf", "pw-rf", "ib-m", "ib-pl")
 VARIANTS = {
     "lr-rf-one-step": ("lr-rf", {"aggregation": "one-step"}),

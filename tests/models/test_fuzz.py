@@ -27,6 +27,7 @@ FAMILIES = {
     "forests": ("lr-rf", "lrf", "lw", "pw"),
     "mallows trees": ("lrt", "w-lrt", "f-lrt"),
     "linear": ("rpc", "ll", "cc"),
+    "perceptrons": ("mlp",),
     "neighbours": ("ib",),
     "consensus": ("default",),
     "checkpoints": (),

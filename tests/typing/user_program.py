@@ -77,12 +77,15 @@ rankers: list[learners.LabelRanker] = [
     learners.ConstraintClassificationLabelRanker(
         epochs=5, alpha=100, average=False, pairs="adjacent", max_pairs=1000, random_state=1
     ),
+    learners.PerceptronLabelRanker(
+        n_networks=2, n_hidden=8, epochs=5, learning_rate=1e-2, weight_decay=0.0, random_state=1
+    ),
     learners.MallowsNeighborsLabelRanker(n_neighbors=5, weights="uniform", scale=True),
     learners.PlackettLuceNeighborsLabelRanker(prior=0.1, n_neighbors="auto", random_state=2),
 ]
 rankers += [LEARNERS[name]() for name in LEARNERS]
 by_name: learners.LabelRanker = LEARNERS["lr-rf"](n_estimators=5, random_state=0)
-fifteen: int = len(LEARNERS)
+how_many: int = len(LEARNERS)
 
 # A fit keeps its class, so that what only forests have is known behind it.
 forest = RandomForestLabelRanker(oob_score=True, random_state=0).fit(x, y, labels=names)

@@ -106,9 +106,9 @@ class StoredModel:
         ------
         InputError
             Where a format does not hold such a learner: ONNX and StableHLO hold trees, linear
-            learners and the consensus, treelite holds trees; where the package for the format is
-            not installed; where the file is there already; its subclass OutputError where it cannot
-            be written.
+            learners, perceptrons and the consensus, treelite holds trees; where the package for the
+            format is not installed; where the file is there already; its subclass OutputError where
+            it cannot be written.
 
         Notes
         -----
