@@ -7,7 +7,6 @@ from lrrf_jax.interchange.onnx_graph import Graph, Value
 from lrrf_jax.interchange.onnx_ranks import Ranked, ordering_of
 from lrrf_jax.learners.linear.basis import Basis
 from lrrf_jax.learners.linear.params import FARTHEST, AnyParams, ExpandedParams
-from lrrf_jax.learners.linear.params import FARTHEST, LinearParams
 from lrrf_jax.learners.mlp import COARSE_AND_FINE, FARTHEST_INPUT, HIGHEST, PerceptronParams
 from lrrf_jax.rankings.pairwise import n_labels_of_pairs, pair_indices
 
@@ -17,7 +16,6 @@ def ranked_by_utilities(graph: Graph, rows: Value, params: AnyParams) -> Ranked:
     return _ranked(graph, _outputs(graph, rows, params), params.weight.shape[1])
 
 
-def ranked_by_votes(graph: Graph, rows: Value, params: AnyParams, voting: str) -> Ranked:
 def ranked_by_perceptrons(graph: Graph, rows: Value, params: PerceptronParams) -> Ranked:
     """Rank by the mean utilities of the networks, as `mlp.perceptron_rows` does, bit for bit."""
     moved = graph("Mul", graph("Sub", rows, np.asarray(params.centre)), np.asarray(params.scale))
@@ -43,7 +41,7 @@ def ranked_by_perceptrons(graph: Graph, rows: Value, params: PerceptronParams) -
     return _ranked(graph, values, n_labels)
 
 
-def ranked_by_votes(graph: Graph, rows: Value, params: LinearParams, voting: str) -> Ranked:
+def ranked_by_votes(graph: Graph, rows: Value, params: AnyParams, voting: str) -> Ranked:
     """Rank by the votes of the pairs, as `rpc.rpc_rows` does."""
     logit = _outputs(graph, rows, params)
     against = graph("Neg", logit)

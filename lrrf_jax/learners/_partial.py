@@ -67,9 +67,8 @@ class PartialModel(abc.ABC):
         - "ib-m", "ib-pl": the same of the near rankings that rank both labels, by their weights
           (whatever share of labels they rank); NaN where there is none;
         - "rpc": 2 p - 1 of the pair's probability p, whatever the ``voting``; "ll",
-          "lr-boost": 2 p - 1 of the probability that the loss gives to the edge;
-        - "rpc": 2 p - 1 of the pair's probability p, whatever the ``voting``; "ll"
-          and "mlp": 2 p - 1 of the probability that their loss gives to the edge;
+          "lr-boost" and "mlp": 2 p - 1 of the probability that their loss gives to the edge;
+        - "stack": 2 p - 1 of the probability that the weighted members give;
         - "default": the same of all training rankings (of a model that was saved before there
           were bucket orders: 1 or -1, as its votes have it);
         - "cc" and all others: 1 or -1, as the scores have it, and 0 where they are equal, for the

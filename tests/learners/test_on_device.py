@@ -17,8 +17,7 @@ from tests.learners.least_squares import LeastSquaresLabelRanker
 from tests.learners.small_forests import SMALL, X, Y
 from tests.tracing import traces
 
-NAMES = ("lr-rf", "rpc", "ll", "cc", "ib-m", "lr-boost", "default")
-NAMES = ("lr-rf", "rpc", "ll", "cc", "mlp", "ib-m", "default")
+NAMES = ("lr-rf", "rpc", "ll", "cc", "mlp", "ib-m", "lr-boost", "default")
 
 
 @pytest.fixture(scope="module")

@@ -122,14 +122,13 @@ class ForestConfig:
         )
 
 
-def thresholds_of(max_bins: Any, n_samples: int) -> int:
 def chooses_leaf_size(ranker: Any) -> bool:
     """Tell whether ``min_samples_leaf`` is "auto" where that can be: in a forest."""
     size = ranker.min_samples_leaf
     return isinstance(size, str) and size == "auto" and hasattr(ranker, "bootstrap")
 
 
-def _thresholds_of(max_bins: Any, n_samples: int) -> int:
+def thresholds_of(max_bins: Any, n_samples: int) -> int:
     """Turn the user's ``max_bins`` into the most candidate thresholds per feature."""
     if isinstance(max_bins, str):
         require_choice(max_bins, "max_bins", ("auto", "exact"))
