@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from lrrf_jax._columns import largest_of_columns
 from lrrf_jax._numerics import running_sums
@@ -33,7 +34,7 @@ class Split(NamedTuple):
 def _allowed_score(right: Array, total: Array, evaluate: Evaluate, min_leaf: Array) -> Array:
     score, n_right, n_left = evaluate(right, total)
     # Counts of 16 bits are compared as such; as many samples as they hold are not in both children.
-    most = jnp.iinfo(n_right.dtype).max
+    most = np.iinfo(n_right.dtype).max
     least = jnp.minimum(min_leaf, most).astype(n_right.dtype)
     return jnp.where((n_right >= least) & (n_left >= least), score, -jnp.inf)
 
