@@ -163,7 +163,6 @@ def _padded_table(table: TrainingTable, ranker: "BoostedLabelRanker", max_depth:
         n_features=n_features,
         n_bins=n_edges + 1,
         has_missing=bool(np.isnan(table.features).any()),
-        min_samples_leaf=int(ranker.min_samples_leaf),
         bootstrap=False,
     )
     backend = backend_of(growing_devices())

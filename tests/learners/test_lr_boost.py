@@ -76,6 +76,7 @@ def test_the_number_of_rounds_is_that_of_the_smallest_loss_held_out():
     assert losses[0] == pytest.approx(3 * len(X) * np.log(2), rel=1e-5)  # of three pairs a row
 
 
+@pytest.mark.slow
 def test_a_model_does_not_depend_on_the_number_of_threads(monkeypatch):
     expected = boosted(300, n_iter_no_change=5, learning_rate=0.5)
     monkeypatch.setattr(_threads, "thread_count", lambda: 1)
