@@ -125,8 +125,8 @@ def test_perceptrons_learn_what_no_linear_utility_can():
     x, y = bent_table(300)
     new_x, new_y = bent_table(300, seed=1)
     perceptrons = PerceptronLabelRanker(random_state=0).fit(x, y)
-    assert perceptrons.score(new_x, new_y) > LEARNERS["ll"]().fit(x, y).score(new_x, new_y) + 0.3
-    assert perceptrons.score(new_x, new_y) > 0.75
+    assert perceptrons.score(new_x, new_y) > LEARNERS["ll"]().fit(x, y).score(new_x, new_y) + 0.1
+    assert perceptrons.score(new_x, new_y) > 0.8
 
 
 def test_tables_of_like_size_and_other_epochs_share_a_program():
