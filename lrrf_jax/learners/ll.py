@@ -21,10 +21,10 @@ from lrrf_jax.learners._table import TableShape, TrainingTable
 from lrrf_jax.learners.linear.blocks import assert_blocks, in_blocks, outer_sum, row_weights
 from lrrf_jax.learners.linear.newton import MOST_UNKNOWNS, fit_newton
 from lrrf_jax.learners.linear.params import AnyParams, design, params_of, scaled, scaling_of
-from lrrf_jax.learners.linear.preferences import utility_preferences
+from lrrf_jax.learners.linear.preferences import differences, utility_preferences
 from lrrf_jax.learners.linear.ranker import ExpandingLabelRanker, UtilityLabelRanker
 from lrrf_jax.learners.persistence.stored import PlainConfig
-from lrrf_jax.rankings.pairwise import pair_indices, pair_signs
+from lrrf_jax.rankings.pairwise import pair_signs
 
 SOLVERS = ("lbfgs", "newton", "boost")
 _EXACT = lax.Precision.HIGHEST
@@ -44,16 +44,6 @@ def edge_loss(
     utility = jnp.sum(columns[:, :, None] * weight, axis=1)
     margin = toward * jnp.matmul(utility, differences(weight.shape[1]), precision=_EXACT)
     return jnp.sum(row_weight[:, None] * jnp.abs(toward) * jax.nn.softplus(-margin))
-
-
-def differences(n_labels: int) -> NDArray:  # float32 (n_labels, n_pairs)
-    """Lay out the matrix that takes utilities to differences, first minus second label.
-
-    A product with it and its transpose is faster than gathering pairs and adding them up again.
-    """
-    first, second = pair_indices(n_labels)
-    eye = np.eye(n_labels, dtype=np.float32)
-    return np.ascontiguousarray((eye[first] - eye[second]).T)
 
 
 @functools.partial(jit, compiler_options=COMPILER_OPTIONS)

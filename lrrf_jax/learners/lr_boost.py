@@ -147,21 +147,22 @@ def _padded_table(table: TrainingTable, ranker: "BoostedLabelRanker", max_depth:
     total_weight = float(weight.sum(dtype=np.float64))
     bits = math.floor(math.log2(2**30 / (bucket_size(math.ceil(total_weight)) * n_labels)))
     scale = 2.0 ** min(20, bits)
-    n_edges = thresholds.shape[1]
+    leaf = min(int(ranker.min_samples_leaf), n_samples)
+    sizes = n_samples, n_features, n_candidates, thresholds.shape[1], 1, leaf
     samples = Samples(
         bin_index=bin_features(table.features, thresholds),
         stat=np.zeros((n_samples, 2 * n_labels), np.int32),
         leaf_stat=np.zeros((n_samples, 1), np.int32),
         weight=np.ones(n_samples, np.int32),
         thresholds=thresholds,
-        sizes=Sizes(*map(np.int32, (n_samples, n_features, n_candidates, n_edges, 1))),
+        sizes=Sizes(*map(np.int32, sizes)),
     )
     config = GrowthConfig(
         criterion=NewtonGain(n_labels, masked=True, ridge=float(ranker.ridge) * scale),
         max_depth=max_depth,
         n_candidates=n_candidates,
         n_features=n_features,
-        n_bins=n_edges + 1,
+        n_bins=thresholds.shape[1] + 1,
         has_missing=bool(np.isnan(table.features).any()),
         bootstrap=False,
     )

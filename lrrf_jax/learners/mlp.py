@@ -26,8 +26,7 @@ from lrrf_jax.learners.base import LabelRanker
 from lrrf_jax.learners.batching import map_tiles
 from lrrf_jax.learners.linear.blocks import row_weights
 from lrrf_jax.learners.linear.params import Scaling, scaled, scaling_of
-from lrrf_jax.learners.linear.preferences import utility_preferences
-from lrrf_jax.learners.ll import differences
+from lrrf_jax.learners.linear.preferences import differences, utility_preferences
 from lrrf_jax.learners.on_device import RowFunction
 from lrrf_jax.learners.persistence.schema import Stored
 from lrrf_jax.learners.persistence.stored import PlainConfig

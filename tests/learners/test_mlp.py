@@ -125,8 +125,8 @@ def test_perceptrons_learn_what_no_linear_utility_can():
     x, y = bent_table(300)
     new_x, new_y = bent_table(300, seed=1)
     perceptrons = PerceptronLabelRanker(random_state=0).fit(x, y)
-    assert perceptrons.score(new_x, new_y) > LEARNERS["ll"]().fit(x, y).score(new_x, new_y) + 0.3
-    assert perceptrons.score(new_x, new_y) > 0.75
+    assert perceptrons.score(new_x, new_y) > LEARNERS["ll"]().fit(x, y).score(new_x, new_y) + 0.1
+    assert perceptrons.score(new_x, new_y) > 0.8
 
 
 def test_tables_of_like_size_and_other_epochs_share_a_program():
@@ -153,6 +153,9 @@ def test_settings_that_no_network_has_are_refused():
 
 PRINT_A_MODEL = """
 import hashlib
+import os
+import sys
+os.sched_setaffinity(0, map(int, sys.argv[1:]))
 import numpy as np
 from lrrf_jax.learners import PerceptronLabelRanker
 rng = np.random.default_rng(0)
@@ -166,16 +169,16 @@ print(hashlib.sha256(b"".join(array.tobytes() for array in params)).hexdigest())
 @pytest.mark.slow
 def test_one_processor_and_all_of_them_fit_the_same_bytes():
     found = set()
-    for processors in ({0}, os.sched_getaffinity(0)):
+    everywhere = os.sched_getaffinity(0)
+    for processors in ({min(everywhere)}, everywhere):
         done = subprocess.run(
-            [sys.executable, "-c", PRINT_A_MODEL],
+            [sys.executable, "-c", PRINT_A_MODEL, *map(str, processors)],
             capture_output=True,
             text=True,
             check=True,
-            preexec_fn=lambda where=processors: os.sched_setaffinity(0, where),
         )
         found.add(done.stdout)
-    assert len(os.sched_getaffinity(0)) > 1
+    assert len(everywhere) > 1
     assert len(found) == 1
 
 

@@ -35,3 +35,13 @@ def utility_preferences(
     """Take the differences of utilities for logits."""
     first, second = pair_indices(utility.shape[1])
     return logistic_preferences(utility[:, first] - utility[:, second])
+
+
+def differences(n_labels: int) -> NDArray:  # float32 (n_labels, n_pairs)
+    """Lay out the matrix that takes utilities to differences, first minus second label.
+
+    A product with it and its transpose is faster than gathering pairs and adding them up again.
+    """
+    first, second = pair_indices(n_labels)
+    eye = np.eye(n_labels, dtype=np.float32)
+    return np.ascontiguousarray((eye[first] - eye[second]).T)
