@@ -66,7 +66,7 @@ def members_of(table: TrainingTable) -> dict[str, Any]:
         if basis != "quadratic" and (n_columns + 1) * (n_labels - 1) <= 1100:
             ridge = 2 / (n_samples * n_pairs)  # of a mean over pairs, where rpc has a sum of rows
             members[f"ll-{basis}"] = LEARNERS["ll"](basis=basis, ridge=ridge, solver="newton")
-    return members | {name: LEARNERS[name](random_state=0) for name in ("lr-boost", "mlp")}
+    return members | {"mlp": LEARNERS["mlp"](random_state=0)}
 
 
 LINEAR = ["rpc-linear", "ll-linear", "rpc-squares", "ll-squares", "rpc-quadratic"]
@@ -79,13 +79,10 @@ STACKS = {
     "D, F5, E5": ["F", "E", "F5", "E5", *LINEAR],
     "D, hinges, E5": ["F", "E", "E5", *LINEAR, *HINGES],
     "D, hinges, F5, E5": ["F", "E", "F5", "E5", *LINEAR, *HINGES],
-    "D, lr-boost": ["F", "E", *LINEAR, "lr-boost"],
     "D, mlp": ["F", "E", *LINEAR, "mlp"],
     "D, hinges, mlp": ["F", "E", *LINEAR, *HINGES, "mlp"],
     "D, hinges, E5, mlp": ["F", "E", "E5", *LINEAR, *HINGES, "mlp"],
-    "D, hinges, E5, lr-boost": ["F", "E", "E5", *LINEAR, *HINGES, "lr-boost"],
-    "D, hinges, E5, lr-boost, mlp": ["F", "E", "E5", *LINEAR, *HINGES, "lr-boost", "mlp"],
-    "all": ["F", "E", "F5", "E5", *LINEAR, *HINGES, "lr-boost", "mlp"],
+    "all": ["F", "E", "F5", "E5", *LINEAR, *HINGES, "mlp"],
     "D without ll": ["F", "E", *[m for m in LINEAR if "ll" not in m]],
     "D without extra-trees": ["F", *LINEAR],
     "D without forest": ["E", *LINEAR],
