@@ -50,7 +50,7 @@ class StackedLabelRanker(LabelRanker):
 
     Parameters
     ----------
-    members : None, or list of str, learner or (str, learner)
+    members : list or None
         Names of `LEARNERS`, learners with parameters of their own, or pairs (name, learner).
         None: the frozen default of ``docs/accuracy.md``.
     n_folds : int

@@ -93,7 +93,7 @@ def default_members(table: TrainingTable) -> dict[str, Any]:
         min_samples_leaf=1 if table.complete else 3,
     )
     edges = n_samples * n_pairs  # of which ll takes the mean, where rpc takes a sum of rows
-    members = {
+    members: dict[str, Any] = {
         "forest": forest(),
         "extra-trees": forest(splitter="random", max_features=None),
     }
