@@ -25,8 +25,6 @@ from lrrf_jax.learners.stacking.stored import own_arrays, put_members, read_memb
 from lrrf_jax.learners.stacking.weights import stack_weights
 from lrrf_jax.rankings.pairwise import pair_signs_on_host
 
-_AS_FITTED = "as fitted"  # of members, in model files
-
 
 class StackParams(NamedTuple):
     """What the stack learns besides its members."""
@@ -96,7 +94,7 @@ class StackedLabelRanker(LabelRanker):
     codes_categories = "as-they-are"
     accepts_missing_features = False  # but where all members do, see `_require_known`
 
-    members: Any = dataclasses.field(default=None, kw_only=False)
+    members: list[Any] | None = dataclasses.field(default=None, kw_only=False)
     n_folds: int = 5
     ridge: float = 1e-3
     random_state: Any = None
@@ -163,14 +161,20 @@ class StackedLabelRanker(LabelRanker):
         header, arrays = super()._stored(path)
         put_members(path, self.members_, header, arrays)
         if self.members is not None and header["params"]["members"] is None:
-            header["params"]["members"] = _AS_FITTED  # for no JSON holds a learner
+            # Learners have no place there; those that are not names come back as they are stored.
+            header["params"]["members"] = [[name] for name in self.members_]
         return header, arrays
+
+    def _check_params(self, params: StackParams) -> str | None:
+        if len(params.weight) != self.config_.n_members:
+            return f"there are weights of {len(params.weight)} of {self.config_.n_members} members"
+        return None
 
     @classmethod
     def _from_file(cls, path: Any, header: dict[str, Any], arrays: dict[str, NDArray]) -> Self:
         ranker = super()._from_file(path, header, own_arrays(arrays))
         ranker.members_ = read_members(path, header, arrays)
-        if ranker.members == _AS_FITTED:
+        if not all(isinstance(member, str) for member in ranker.members or []):
             ranker.members = [(name, copy_of(member)) for name, member in ranker.members_.items()]
         return ranker
 
