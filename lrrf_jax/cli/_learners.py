@@ -146,6 +146,7 @@ def _value(learner: type, key: str, text: str) -> Any:
         (bool, lambda: {"true": True, "false": False}[text.lower()]),
         (int, lambda: int(text)),
         (float, lambda: float(text)),
+        (list[Any], lambda: [name.strip() for name in text.split(",") if name.strip()]),
         (str, lambda: text),
     ]
     for kind, read in readings:
@@ -164,4 +165,5 @@ _KIND_NAMES = {
     int: "a whole number",
     float: "a number",
     str: "a text",
+    list[Any]: "names with commas between them",
 }

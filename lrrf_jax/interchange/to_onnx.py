@@ -78,7 +78,7 @@ def to_onnx(ranker: Any) -> Any:
     Raises
     ------
     InputError
-        For learners that rank by their training rows; for categories with ``unseen="error"``, which
+        For learners that rank by their training rows, stacks and boosted trees; for categories with ``unseen="error"``, which
         no model of ONNX can do; for steps that make numbers of levels; for forests beyond 2 GiB,
         the most that a file of ONNX holds; where the package onnx is not installed.
 
@@ -146,8 +146,9 @@ def _parts(model: Any) -> tuple[StoredSteps | None, Any]:
     if not isinstance(ranker, _FAMILIES):
         able = ", ".join(name for name in LEARNERS if issubclass(LEARNERS[name], _FAMILIES))
         raise InputError(
-            f"'{ranker.name}' cannot be a model of ONNX, for it ranks by its training rows. Export "
-            f"one of {able}; or save it with ranker.save(path), for lrrf_jax alone."
+            f"'{ranker.name}' cannot be a model of ONNX, for it ranks by its training rows, by a "
+            f"stack of other models or by boosted trees. Export one of {able}; or save it with "
+            "ranker.save(path), for lrrf_jax alone."
         )
     return steps, ranker
 

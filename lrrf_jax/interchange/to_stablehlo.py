@@ -14,6 +14,7 @@ from lrrf_jax._validation import InputError
 from lrrf_jax.inference import traversal
 from lrrf_jax.interchange.facts import facts_of_model, require_numbers
 from lrrf_jax.learners.forest.aggregation import ranks_of_sums, scores_of_sums
+from lrrf_jax.learners.forest.tree_ranker import TreeLabelRanker
 
 PLATFORMS = ("cpu", "cuda")
 
@@ -58,7 +59,7 @@ def to_stablehlo(ranker: Any) -> Any:
     from jax import export
 
     require_numbers(ranker, "StableHLO")
-    program = _of_forest(ranker) if hasattr(ranker, "forest_") else _of_rows(ranker)
+    program = _of_forest(ranker) if isinstance(ranker, TreeLabelRanker) else _of_rows(ranker)
     with our_settings(), without_locations():
         (n_rows,) = export.symbolic_shape("n")
         rows = jax.ShapeDtypeStruct((n_rows, ranker.n_features_in_), np.float32)

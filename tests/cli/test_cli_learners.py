@@ -10,6 +10,7 @@ import lrrf_jax
 from lrrf_jax import LEARNERS
 from lrrf_jax.cli._learners import make_learners
 from tests.learners.test_contract import N_ROWS, SMALL, X, Y, make
+from tests.small_learners import QUICK
 
 TREES = [name for name in LEARNERS if hasattr(make(name), "max_depth")]
 each_learner = pytest.mark.parametrize("name", LEARNERS)
@@ -23,9 +24,10 @@ def table(tmp_path):
     return tmp_path / "table.csv"
 
 
-def settings(name):
-    known = LEARNERS[name]().get_params()
-    return [f"--set={key}={value}" for key, value in SMALL.items() if key in known]
+def settings(*names):
+    known = {key for name in names for key in LEARNERS[name]().get_params()}
+    wanted = {k: ",".join(v) if isinstance(v, list) else v for k, v in (QUICK | SMALL).items()}
+    return [f"--set={key}={value}" for key, value in wanted.items() if key in known]
 
 
 @each_learner
@@ -94,9 +96,7 @@ def test_every_parameter_can_be_typed(name):
 )
 def test_learners_are_compared(names, lrrf, table):
     arguments = ("--learner", ",".join(names), "--folds", 2, "--repeats", 1, "--json")
-    known = {key for name in names for key in make(name).get_params()}
-    small = [f"--set={key}={value}" for key, value in SMALL.items() if key in known]
-    code, out, err = lrrf("evaluate", table, *arguments, *small)
+    code, out, err = lrrf("evaluate", table, *arguments, *settings(*names))
     assert code == 0, err
     results = json.loads(out)["results"]
     assert [result["learner"] for result in results] == names

@@ -18,7 +18,8 @@ def test_a_name_that_no_learner_has_is_told_with_what_is_close_and_what_there_is
     for typed, meant in (("LR_RF", "lr-rf"), (" rpc", "rpc"), ("defualt", "default")):
         assert f"Close to it: '{meant}'" in LEARNERS.no_learner(typed)
     assert "Close to it: 'lr-rf'." in LEARNERS.no_learner("RandomForest")  # a part of its class
-    assert "Close" not in LEARNERS.no_learner("xgboost")
+    assert "Close to it: 'lr-boost'." in LEARNERS.no_learner("xgboost")
+    assert "Close" not in LEARNERS.no_learner("svm")
 
 
 def test_the_rest_of_a_mapping_is_as_ever():

@@ -82,6 +82,7 @@ rankers: list[learners.LabelRanker] = [
     ),
     learners.MallowsNeighborsLabelRanker(n_neighbors=5, weights="uniform", scale=True),
     learners.PlackettLuceNeighborsLabelRanker(prior=0.1, n_neighbors="auto", random_state=2),
+    learners.StackedLabelRanker(["rpc", ("mine", LEARNERS["ll"]())], n_folds=3, ridge=1e-2),
 ]
 rankers += [LEARNERS[name]() for name in LEARNERS]
 by_name: learners.LabelRanker = LEARNERS["lr-rf"](n_estimators=5, random_state=0)

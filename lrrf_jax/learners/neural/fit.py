@@ -20,7 +20,7 @@ from lrrf_jax.learners.neural.predict import EXACT, PerceptronParams, bent, boun
 from lrrf_jax.rankings.pairwise import pair_signs_on_host
 
 # Products of matrices would be summed in an order that threads decide.
-FIT_OPTIONS = {**COMPILER_OPTIONS, "xla_cpu_multi_thread_eigen": False}
+FIT_OPTIONS: dict[str, bool | int | str] = {**COMPILER_OPTIONS, "xla_cpu_multi_thread_eigen": False}
 _HELD_OUT = 8  # one row in so many tells which epoch was the best
 _MIN_STEPS, _MIN_EPOCHS = 2000, 20
 
