@@ -53,7 +53,7 @@ def _facts(path: str, header: dict[str, Any], ranker: Any) -> dict[str, Any]:
         "library_version": header["library_version"],
         "sha256": header["sha256"],
         "learner": header.get("learner"),
-        "params": learner.get_params(),
+        "params": _plain(learner.get_params()),
         "labels": [str(label) for label in ranker.labels_],
         "n_features": int(ranker.n_features_in_),
         "features": None if names is None else [str(name) for name in names],
@@ -73,9 +73,18 @@ def _facts(path: str, header: dict[str, Any], ranker: Any) -> dict[str, Any]:
             "depth": _longest_path(learner.forest_),
             "leaves": len(learner.forest_.leaf_value),
         }
+    if hasattr(learner, "members_"):
+        facts["weights"] = learner.weights_
     if hasattr(learner, "feature_importances_"):
         facts["feature_importances"] = [float(share) for share in learner.feature_importances_]
     return facts
+
+
+def _plain(params: dict[str, Any]) -> Any:
+    """Write what JSON does not know, as the learners of a stack, as Python shows it."""
+    import json
+
+    return json.loads(json.dumps(params, default=repr))
 
 
 def _longest_path(forest: Any) -> int:
@@ -107,6 +116,8 @@ def _worded(facts: dict[str, Any]) -> dict[str, str]:
         rows["aggregation"] = facts["aggregation"]
     if "trees" in facts:
         rows["forest"] = f"{facts['trees']} trees, depth {facts['depth']}, {facts['leaves']} leaves"
+    if "weights" in facts:
+        rows["members"] = ", ".join(f"{name} {w:.3f}" for name, w in facts["weights"].items())
     return {name: str(value) for name, value in rows.items()}
 
 

@@ -8,6 +8,7 @@ from lrrf_jax import __version__
 from lrrf_jax._validation import InputError
 from lrrf_jax.learners._estimator import require_fitted
 from lrrf_jax.learners.forest.aggregation import AGGREGATIONS
+from lrrf_jax.learners.forest.tree_ranker import TreeLabelRanker
 
 
 def facts_of_model(ranker: Any) -> dict[str, Any]:
@@ -24,7 +25,7 @@ def facts_of_model(ranker: Any) -> dict[str, Any]:
         "n_features": ranker.n_features_in_,
         "feature_names": None if names is None else [str(name) for name in names],
     }
-    if hasattr(ranker, "forest_"):
+    if isinstance(ranker, TreeLabelRanker):
         facts |= {"aggregation": ranker.config_.aggregation, "n_trees": ranker.forest_.n_trees}
     if ranker._categories:
         known = ranker.feature_categories_
@@ -62,10 +63,10 @@ def require_numbers(ranker: Any, format: str) -> None:
 def require_trees(ranker: Any, format: str) -> None:
     """Raise InputError where a learner is not fitted, or has no trees."""
     _require_learner(ranker, format)
-    if not hasattr(ranker, "forest_"):
+    if not isinstance(ranker, TreeLabelRanker):
         raise InputError(
-            f"{format} holds trees, and '{ranker.name}' has none. ONNX and StableHLO hold linear "
-            "learners and the consensus, too."
+            f"{format} holds trees that vote, and '{ranker.name}' has none. ONNX and StableHLO "
+            "hold linear learners and the consensus, too."
         )
 
 

@@ -78,9 +78,10 @@ def to_onnx(ranker: Any) -> Any:
     Raises
     ------
     InputError
-        For learners that rank by their training rows, stacks and boosted trees; for categories with ``unseen="error"``, which
-        no model of ONNX can do; for steps that make numbers of levels; for forests beyond 2 GiB,
-        the most that a file of ONNX holds; where the package onnx is not installed.
+        For learners that rank by their training rows, stacks and boosted trees; for categories
+        with ``unseen="error"``, which no model of ONNX can do; for steps that make numbers of
+        levels; for forests beyond 2 GiB, the most that a file of ONNX holds; where the package onnx
+        is not installed.
 
     Notes
     -----

@@ -56,6 +56,20 @@ def test_a_model_is_trained_inspected_and_applied(name, lrrf, table, tmp_path):
     np.testing.assert_array_equal(pd.read_csv(out_path).to_numpy(), expected)
 
 
+def test_the_members_of_a_stack_are_told_with_their_weights(lrrf, tmp_path):
+    mine = LEARNERS["rpc"](ridge=1.0)
+    ranker = make("stack", members=["default", ("mine", mine)]).fit(X, Y)
+    ranker.save(tmp_path / "m.lrrf")
+    code, out, err = lrrf("inspect", tmp_path / "m.lrrf", "--json")
+    assert (code, err) == (0, "")
+    facts = json.loads(out)
+    assert facts["weights"] == ranker.weights_
+    assert facts["params"]["members"][1] == ["mine", "PairwiseComparisonLabelRanker(ridge=1.0)"]
+    code, out, err = lrrf("inspect", tmp_path / "m.lrrf")
+    assert (code, err) == (0, "")
+    assert f"default {ranker.weights_['default']:.3f}, mine {ranker.weights_['mine']:.3f}" in out
+
+
 @each_learner
 def test_missing_features_are_an_input_error_where_the_learner_says_so(name, lrrf, table, tmp_path):
     holes = pd.read_csv(table)
