@@ -99,6 +99,21 @@ def test_stablehlo_refuses_neighbours_whose_scaling_is_numpys(tmp_path):
         ranker.export(tmp_path / "m.stablehlo")
 
 
+@pytest.mark.parametrize("format", FORMATS)
+def test_no_format_holds_a_stack(tmp_path, format):
+    ranker = small("stack").fit(np.repeat(X, 2, 0), np.repeat(Y, 2, 0))
+    with pytest.raises(InputError, match="'stack'"):
+        ranker.export(tmp_path / f"m.{format}")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("format", ["onnx", "treelite"])
+def test_boosted_trees_are_not_taken_for_trees_that_vote(tmp_path, format):
+    ranker = small("lr-boost", n_estimators=3).fit(X, Y)
+    with pytest.raises(InputError, match="'lr-boost'"):
+        ranker.export(tmp_path / f"m.{format}")
+
+
 def test_an_unfitted_learner_is_refused(tmp_path):
     with pytest.raises(NotFittedError):
         RandomForestLabelRanker().export(tmp_path / "m.treelite")
