@@ -7,7 +7,12 @@ from lrrf_jax.interchange.onnx_graph import Graph, Value
 from lrrf_jax.interchange.onnx_ranks import Ranked, ordering_of
 from lrrf_jax.learners.linear.basis import Basis
 from lrrf_jax.learners.linear.params import FARTHEST, AnyParams, ExpandedParams
-from lrrf_jax.learners.mlp import COARSE_AND_FINE, FARTHEST_INPUT, HIGHEST, PerceptronParams
+from lrrf_jax.learners.neural.predict import (
+    COARSE_AND_FINE,
+    FARTHEST_INPUT,
+    HIGHEST,
+    PerceptronParams,
+)
 from lrrf_jax.rankings.pairwise import n_labels_of_pairs, pair_indices
 
 
@@ -17,7 +22,7 @@ def ranked_by_utilities(graph: Graph, rows: Value, params: AnyParams) -> Ranked:
 
 
 def ranked_by_perceptrons(graph: Graph, rows: Value, params: PerceptronParams) -> Ranked:
-    """Rank by the mean utilities of the networks, as `mlp.perceptron_rows` does, bit for bit."""
+    """Rank by the mean utilities of the networks, as `perceptron_rows` does, bit for bit."""
     moved = graph("Mul", graph("Sub", rows, np.asarray(params.centre)), np.asarray(params.scale))
     limit = np.array(FARTHEST_INPUT, np.float32)
     values = graph("Clip", moved, -limit, limit)

@@ -5,7 +5,8 @@ Besides the algorithms there are ``base``, the estimator that each of them is, m
 (training data), ``_coding`` (categories), ``_prediction``, ``batching`` and ``streaming`` (rows),
 ``_partial`` (bucket orders), ``_file_model`` (rows of files), ``_device_model`` and ``on_device``
 (rows that lie on devices), ``why`` (what stands behind a ranking) and ``persistence`` (model
-files); and ``forest``, ``linear`` and ``neighbors``, what the algorithms of a family share.
+files); ``forest``, ``linear`` and ``neighbors``, what the algorithms of a family share; and
+``boosting``, ``neural`` and ``stacking``, what one algorithm is made of.
 
 A learner is imported when it is asked for: their names can be told without JAX and NumPy.
 """

@@ -24,6 +24,8 @@ class BaggedMallowsTreesLabelRanker(MallowsLeavesLabelRanker, ForestLabelRanker)
 
     name = "lrt-bag"
 
+    min_samples_leaf: Any = 1  # as those of forests, not of a tree
+
 
 class _IntervalMallowsTrees(BaggedMallowsTreesLabelRanker):
     """Trees whose thresholds are the bounds of intervals.

@@ -19,7 +19,7 @@ from lrrf_jax.learners.base import LabelRanker
 from lrrf_jax.learners.batching import map_rows
 from lrrf_jax.learners.persistence.schema import Range, Stored
 from lrrf_jax.learners.stacking.combine import decode, logit_of, preferences_of
-from lrrf_jax.learners.stacking.members import members_of, rows_for
+from lrrf_jax.learners.stacking.members import copy_of, members_of, rows_for
 from lrrf_jax.learners.stacking.out_of_sample import fit_member, folds_of
 from lrrf_jax.learners.stacking.stored import own_arrays, put_members, read_members
 from lrrf_jax.learners.stacking.weights import stack_weights
@@ -50,11 +50,12 @@ class StackedLabelRanker(LabelRanker):
 
     Parameters
     ----------
-    members : None, or list of str, learner or (str, learner)
+    members : list or None
         Names of `LEARNERS`, learners with parameters of their own, or pairs (name, learner).
         None: the frozen default of ``docs/accuracy.md``.
     n_folds : int
         Folds for members that are not forests: each is fitted once per fold, and once on all rows.
+        At most as many as rows; of one row nothing is known out of sample, and weights are equal.
     ridge : float
         Penalty ``ridge / 2`` times the squared distance of the weights from equal ones, on the
         mean loss of a pair in nats.
@@ -93,7 +94,7 @@ class StackedLabelRanker(LabelRanker):
     codes_categories = "as-they-are"
     accepts_missing_features = False  # but where all members do, see `_require_known`
 
-    members: Any = dataclasses.field(default=None, kw_only=False)
+    members: list[Any] | None = dataclasses.field(default=None, kw_only=False)
     n_folds: int = 5
     ridge: float = 1e-3
     random_state: Any = None
@@ -109,13 +110,8 @@ class StackedLabelRanker(LabelRanker):
 
     def _fit(self, key: jax.Array, table: TrainingTable) -> tuple[StackParams, StackConfig]:
         n_samples, n_labels = table.positions.shape
-        if n_samples < self.n_folds:
-            raise InputError(
-                f"n_folds must be at most the number of training rows, {n_samples}; it is "
-                f"{self.n_folds}. Set n_folds={max(2, n_samples)}, or fit more rows."
-            )
         random = np.random.default_rng(self._seed)
-        fold = folds_of(n_samples, self.n_folds, random)
+        fold = folds_of(n_samples, min(self.n_folds, n_samples), random)
         preferences = []
         for name, member in self.members_.items():
             seed = int(random.integers(2**31))
@@ -164,12 +160,22 @@ class StackedLabelRanker(LabelRanker):
     def _stored(self, path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, NDArray]]:
         header, arrays = super()._stored(path)
         put_members(path, self.members_, header, arrays)
+        if self.members is not None and header["params"]["members"] is None:
+            # Learners have no place there; those that are not names come back as they are stored.
+            header["params"]["members"] = [[name] for name in self.members_]
         return header, arrays
+
+    def _check_params(self, params: StackParams) -> str | None:
+        if len(params.weight) != self.config_.n_members:
+            return f"there are weights of {len(params.weight)} of {self.config_.n_members} members"
+        return None
 
     @classmethod
     def _from_file(cls, path: Any, header: dict[str, Any], arrays: dict[str, NDArray]) -> Self:
         ranker = super()._from_file(path, header, own_arrays(arrays))
         ranker.members_ = read_members(path, header, arrays)
+        if not all(isinstance(member, str) for member in ranker.members or []):
+            ranker.members = [(name, copy_of(member)) for name, member in ranker.members_.items()]
         return ranker
 
 

@@ -16,6 +16,7 @@ from lrrf_jax._categories import CodedRows
 from lrrf_jax.evaluation import cross_validate
 from lrrf_jax.learners import _coding
 from lrrf_jax.rankings.statistics import borda_votes_on_host
+from tests.small_learners import small
 
 N = 60
 COLORS = ("red", "green", "blue", "mauve")
@@ -74,10 +75,8 @@ TABLE = FRAMES["pandas text"]
 
 
 def made(name, **params):
-    learner = LEARNERS[name]()
-    small = {"n_estimators": 3, "random_state": 0, "n_neighbors": 5, "max_depth": 4}
-    known = learner.get_params()
-    return learner.set_params(**{k: v for k, v in small.items() if k in known} | params)
+    few = {"n_estimators": 3, "random_state": 0, "n_neighbors": 5, "max_depth": 4}
+    return small(name, **few).set_params(**params)
 
 
 @pytest.mark.parametrize("name", each(LEARNERS))

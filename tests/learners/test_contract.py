@@ -22,10 +22,11 @@ import lrrf_jax
 from lrrf_jax import LEARNERS, InputError, ModelFileError, model_file
 from lrrf_jax.datasets import delete_labels
 from tests import oracles
+from tests.small_learners import small
 from tests.tracing import traces
 
 # Set where a learner has the parameter: few and small trees, exact thresholds.
-SMALL = {"n_estimators": 4, "max_depth": 3, "random_state": 0, "max_bins": "exact", "n_hidden": 8}
+SMALL = {"n_estimators": 4, "max_depth": 3, "random_state": 0, "max_bins": "exact"}
 FEATURELESS = {"default"}  # predict one ranking for all rows
 
 N_ROWS, N_FEATURES, N_LABELS = 60, 4, 3
@@ -52,9 +53,7 @@ WEIGHT = RNG.uniform(0.5, 2, N_ROWS)
 
 
 def make(name, **parameters):
-    learner = LEARNERS[name]()
-    known = learner.get_params()
-    return learner.set_params(**{k: v for k, v in (SMALL | parameters).items() if k in known})
+    return small(name, **SMALL | parameters)
 
 
 def quiet_fit(learner, x, y, weight=None):

@@ -11,8 +11,9 @@ import pytest
 from jax import numpy as jnp
 
 from lrrf_jax import LEARNERS, InputError
-from lrrf_jax.learners import PerceptronLabelRanker, mlp
+from lrrf_jax.learners import PerceptronLabelRanker
 from lrrf_jax.learners.linear.params import Scaling
+from lrrf_jax.learners.neural import fit, predict
 from tests.tracing import traces
 
 SMALL = {"n_hidden": 8, "random_state": 0}
@@ -24,14 +25,14 @@ def random_params(seed=0, n_networks=3, n_features=5, n_hidden=8, n_labels=4):
 
     def layer(axes, *shape):
         weight = rng.normal(size=shape).astype(np.float32)
-        return mlp.rounded(weight, axes), rng.normal(size=(n_networks, shape[-1]))
+        return predict.rounded(weight, axes), rng.normal(size=(n_networks, shape[-1]))
 
     first = layer((1,), n_networks, n_features, n_hidden)
     second = layer((1,), n_networks, n_hidden, n_hidden)
     last, intercept = layer((0, 1), n_networks, n_hidden, n_labels)
     arrays = (*first, *second, last, intercept[0])
     scaling = rng.normal(size=n_features), rng.uniform(0.5, 2, n_features)
-    return mlp.PerceptronParams(*(np.asarray(a, np.float32) for a in (*scaling, *arrays)))
+    return predict.PerceptronParams(*(np.asarray(a, np.float32) for a in (*scaling, *arrays)))
 
 
 def utilities_in_a_loop(params, row):
@@ -53,12 +54,12 @@ def test_no_order_of_sums_changes_a_bit_of_what_is_predicted():
     params = random_params()
     rng = np.random.default_rng(1)
     rows = (rng.normal(size=(70, 5)) * 10.0 ** rng.integers(-3, 4, (70, 1))).astype(np.float32)
-    found = np.asarray(mlp.perceptron_rows(params, rows, of_ranks=False))
+    found = np.asarray(predict.perceptron_rows(params, rows, of_ranks=False))
     loop = np.array([utilities_in_a_loop(params, row) for row in rows])
     np.testing.assert_array_equal(found, loop)
     # As far as rows can go, and with the units of hidden layers and networks turned round.
     far = np.where(rng.random((8, 5)) < 0.5, np.float32(-3e38), np.float32(3e38))
-    turned = mlp.PerceptronParams(
+    turned = predict.PerceptronParams(
         *params[:2],
         params.weight_1[::-1, :, ::-1],
         params.intercept_1[::-1, ::-1],
@@ -70,8 +71,8 @@ def test_no_order_of_sums_changes_a_bit_of_what_is_predicted():
     turned = jax.tree.map(np.ascontiguousarray, turned)
     for x in (rows, far):
         np.testing.assert_array_equal(
-            mlp.perceptron_rows(turned, x, of_ranks=False),
-            mlp.perceptron_rows(params, x, of_ranks=False),
+            predict.perceptron_rows(turned, x, of_ranks=False),
+            predict.perceptron_rows(params, x, of_ranks=False),
         )
 
 
@@ -79,7 +80,7 @@ def test_rounded_weights_sum_to_few_units_and_are_near():
     weight = np.random.default_rng(0).normal(size=(2, 30, 4)).astype(np.float32)
     weight[..., 2] *= 1e-20
     weight[..., 3] = 0
-    found = mlp.rounded(weight, (0, 1))
+    found = predict.rounded(weight, (0, 1))
     assert (found[..., 3] == 0).all()
     for output in range(3):
         total = np.abs(weight[..., output]).sum()
@@ -92,12 +93,12 @@ def test_rounded_weights_sum_to_few_units_and_are_near():
 
 def test_the_loss_is_that_of_bradley_and_terry_over_the_known_pairs():
     rng = np.random.default_rng(0)
-    layers = mlp._starting_layers(jax.random.key(0), (3, 4, 4, 3))
+    layers = fit._starting_layers(jax.random.key(0), (3, 4, 4, 3))
     columns = rng.normal(size=(5, 3)).astype(np.float32)
     sign = rng.integers(-1, 2, (5, 3)).astype(np.int8)
     weight = rng.uniform(0, 2, 5).astype(np.float32)
     assert (sign == 0).any()
-    found = mlp._pair_losses(layers, jnp.asarray(columns), jnp.asarray(sign), jnp.asarray(weight))
+    found = fit._pair_losses(layers, jnp.asarray(columns), jnp.asarray(sign), jnp.asarray(weight))
     values = columns.astype(float)
     for number, layer in enumerate(layers):
         values = np.clip(values, 0, 8) if number else values
@@ -185,4 +186,4 @@ def test_one_processor_and_all_of_them_fit_the_same_bytes():
 def test_features_are_cut_off_far_from_their_mean():
     scaling = Scaling(np.float32([1, 0]), np.float32([2, 1]))
     rows = np.float32([[2, 1e30], [-1e30, 0.5]])
-    assert mlp.bounded(scaling, rows).tolist() == [[2, 16], [-16, 0.5]]
+    assert predict.bounded(scaling, rows).tolist() == [[2, 16], [-16, 0.5]]

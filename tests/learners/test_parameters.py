@@ -18,6 +18,7 @@ PYTHON_TYPES = {
     "int": {"int"},
     "float": {"float"},
     "bool": {"bool"},
+    "list": {"list"},
     "None": {"None"},
     "RandomState": {"RandomState"},
 }

@@ -203,9 +203,12 @@ def test_a_member_that_fails_is_named():
         stack(members=["rpc", Broken()]).fit(X, y)
 
 
-def test_fewer_rows_than_folds_are_refused():
-    with pytest.raises(InputError, match="n_folds must be at most the number of training rows, 2"):
-        stack().fit([[0.0], [1]], [[1, 2], [2, 1]])
+def test_fewer_rows_than_folds_are_a_fold_each_and_one_row_has_equal_weights():
+    two = stack(n_folds=5).fit([[0.0], [1]], [[1, 2], [2, 1]])
+    assert two.weights_ == stack(n_folds=2).fit([[0.0], [1]], [[1, 2], [2, 1]]).weights_
+    one = stack().fit([[0.0]], [[2, 1]])
+    assert one.predict([[3.0]]).tolist() == [[2, 1]]
+    assert one.weights_["rpc"] == one.weights_["small"] > 0
 
 
 def test_gaps_in_features_are_for_members_that_take_them():
@@ -253,6 +256,7 @@ def test_a_stack_in_a_file_is_the_same_stack(fitted, tmp_path):
     assert again.weights_ == fitted.weights_
     assert list(again.members_) == ["rpc", "small"]
     assert again.members_["small"].max_depth == 3
+    assert [(name, member.max_depth) for name, member in again.members[1:]] == [("small", 3)]
     np.testing.assert_array_equal(again.predict_scores(X), fitted.predict_scores(X))
     np.testing.assert_array_equal(again.predict(X), fitted.predict(X))
 

@@ -13,6 +13,7 @@ from lrrf_jax.learners.forest.preferences import difference_weights
 from lrrf_jax.rankings import aggregation
 from lrrf_jax.rankings.pairwise import pair_indices
 from lrrf_jax.rankings.ties import mean_places
+from tests.small_learners import small
 
 N_ROWS, N_LABELS = 90, 4
 RNG = np.random.default_rng(3)
@@ -27,7 +28,7 @@ TABLES = {
     "partial, weighted": (PARTIAL, WEIGHT, {}),
     "top-k": (PARTIAL, None, {"missing": "last"}),
 }
-SMALL = {"n_estimators": 4, "max_depth": 4, "random_state": 0, "n_hidden": 8}
+SMALL = {"n_estimators": 4, "max_depth": 4, "random_state": 0}
 COLUMNS = np.array([2, 0, 3, 1])
 SETTINGS = {name: (name, {}) for name in LEARNERS} | {
     f"lr-rf {criterion} {how}": ("lr-rf", {"criterion": criterion, "aggregation": how})
@@ -40,9 +41,7 @@ def fit(title, y=None, weight=None, **more):
     """Fit a learner that SETTINGS names, small."""
     name, settings = SETTINGS[title]
     options = {name: more.pop(name) for name in ("scores", "labels") if name in more}
-    learner = LEARNERS[name]()
-    known = learner.get_params()
-    learner.set_params(**{k: v for k, v in {**SMALL, **settings, **more}.items() if k in known})
+    learner = small(name, **SMALL | settings | more)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         return learner.fit(X, y, weight, **options)

@@ -11,11 +11,12 @@ import numpy as np
 
 from lrrf_jax import LEARNERS, model_file
 from lrrf_jax.datasets import delete_labels
+from tests.small_learners import small
 
 FOLDER = pathlib.Path(__file__).parent
 N_ROWS, N_FEATURES, N_LABELS = 60, 4, 3
 FEATURES, LABELS = ["width", "b>c", "größe", "7"], ["a", "β", "c d"]
-SMALL = {"n_estimators": 4, "max_depth": 3, "random_state": 0, "max_bins": "exact", "n_hidden": 8}
+SMALL = {"n_estimators": 4, "max_depth": 3, "random_state": 0, "max_bins": "exact"}
 PARTIAL = ("lr-rf", "rpc", "lrt", "lrt-bag", "lw-rf", "pw-rf", "ib-m", "ib-pl")
 VARIANTS = {
     "lr-rf-one-step": ("lr-rf", {"aggregation": "one-step"}),
@@ -44,9 +45,7 @@ def table():
 
 def fit(name, partial=False, **parameters):
     x, y = table()
-    learner = LEARNERS[name]()
-    settings = SMALL | parameters
-    learner.set_params(**{k: v for k, v in settings.items() if k in learner.get_params()})
+    learner = small(name, **SMALL | parameters)
     if learner.accepts_missing_features and name != "default":
         x[np.random.default_rng(1).random(x.shape) < 0.1] = np.nan
     with warnings.catch_warnings():

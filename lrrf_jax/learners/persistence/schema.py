@@ -240,7 +240,9 @@ def _fits(value: Any, hint: Any, lenient: bool) -> bool:
         return isinstance(value, int) and value in (0, 1)
     if hint is int and not lenient:
         return type(value) is int
-    return value is None if hint is type(None) else isinstance(value, hint)
+    return (
+        value is None if hint is type(None) else isinstance(value, typing.get_origin(hint) or hint)
+    )
 
 
 def _keeps(value: Any, rule: Any) -> bool:

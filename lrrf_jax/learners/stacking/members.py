@@ -101,7 +101,10 @@ def default_members(table: TrainingTable) -> dict[str, Any]:
     # A penalty of 1 on the sum over rows or, of ll, over pairs, of which it takes the mean.
     pairwise = functools.partial(PairwiseComparisonLabelRanker, ridge=1.0)
     utilities = functools.partial(LogLinearLabelRanker, ridge=2 / (n_samples * n_pairs))
-    members = {"forest": forest(), "extra-trees": forest(splitter="random", max_features=None)}
+    members: dict[str, Any] = {
+        "forest": forest(),
+        "extra-trees": forest(splitter="random", max_features=None),
+    }
     for basis, power in (("linear", 1), ("squares", 2)):
         members[f"rpc-{basis}"] = pairwise(basis=basis)
         few = (power * n_features + 1) * (n_labels - 1) <= _MOST_UNKNOWNS

@@ -22,8 +22,9 @@ def fit_member(
     if isinstance(ranker, ForestLabelRanker) and ranker.bootstrap:
         ranker = copy_of(ranker)._fit_table(table)
         return ranker, ranker._out_of_bag_preferences()
-    out = np.empty((len(fold), len(pair_indices(table.positions.shape[1])[0])), np.float32)
-    for number in range(fold.max() + 1):
+    n_pairs = len(pair_indices(table.positions.shape[1])[0])
+    out = np.full((len(fold), n_pairs), np.nan, np.float32)
+    for number in range(fold.max() + 1 if fold.any() else 0):  # of one row none is left to fit
         tested = fold == number
         part = copy_of(ranker)._fit_table(rows_of(table, ~tested))
         out[tested] = part._preferences(rows_for(part, table.features[tested], table.categories))
