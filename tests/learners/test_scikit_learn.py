@@ -18,7 +18,7 @@ from tests.learners.test_contract import make
 BY_DEFAULT = ("default", "lrt", "rpc")  # the others take a minute each, and are slow tests
 
 # See `fit`: where a whole weight is not as good as copies.
-COUNT_ROWS = ("cc", "f-lrt-bag", "ib-m", "ib-pl", "lr-boost", "mlp", "stack")
+COUNT_ROWS = ("cc", "f-lrt-bag", "ib-m", "ib-pl", "lr-boost", "mlp")
 COPIES = "training draws rows, counts them, or goes through them: copies are other rows"
 EXPECTED = dict.fromkeys(
     COUNT_ROWS,

@@ -18,7 +18,9 @@ N_ROWS, N_FEATURES, N_LABELS = 60, 4, 3
 FEATURES, LABELS = ["width", "b>c", "größe", "7"], ["a", "β", "c d"]
 SMALL = {"n_estimators": 4, "max_depth": 3, "random_state": 0, "max_bins": "exact"}
 PARTIAL = ("lr-rf", "rpc", "lrt", "lrt-bag", "lw-rf", "pw-rf", "ib-m", "ib-pl")
+FOREST = {"criterion": "pairwise", "aggregation": "kemeny", "min_samples_leaf": 2} | SMALL
 VARIANTS = {
+    "stack": ("stack", {"members": ["rpc", ("trees", LEARNERS["lr-rf"](**FOREST))]}),
     "lr-rf-one-step": ("lr-rf", {"aggregation": "one-step"}),
     "lr-rf-copeland": ("lr-rf", {"aggregation": "copeland", "oob_score": True}),
     "lr-rf-kemeny": ("lr-rf", {"aggregation": "kemeny", "criterion": "pairwise"}),

@@ -28,6 +28,8 @@ FAMILIES = {
     "mallows trees": ("lrt", "w-lrt", "f-lrt"),
     "linear": ("rpc", "ll", "cc"),
     "perceptrons": ("mlp",),
+    "boosted trees": ("lr-boost",),
+    "stacks": ("stack",),
     "neighbours": ("ib",),
     "consensus": ("default",),
     "checkpoints": (),
@@ -112,7 +114,7 @@ class Fuzz:
         sums = walked_sums(ranker.forest_, rows[:N_ROWS])
         assert np.abs(sums).max() < 2**31
         sums = np.pad(sums, ((0, N_ROWS - len(sums)), (0, 0))).astype(np.int32)
-        ranks = np.asarray(ranks_of_sums(sums, config.n_labels, config.aggregation))
+        ranks = np.asarray(ranks_of_sums(sums, config.n_labels, aggregation_of(config)))
         return ranks[: len(rows)]
 
 
@@ -152,14 +154,20 @@ def shapes_of(ranker):
     kind = type(ranker).__name__, len(ranker.labels_), ranker.n_features_in_
     config = ranker.config_
     if hasattr(ranker, "forest_"):
-        ready = ranker._on_one()
+        ready = ranker._arrays(ranker.params_, config, CPU)
         shapes = tuple(array.shape for array in jax.tree.leaves(ready))
-        return "forest", kind[1:], shapes, config.aggregation
+        return "forest", kind[1:], shapes, aggregation_of(config)
+    if hasattr(ranker, "members_"):
+        return kind, tuple(map(shapes_of, ranker.members_.values()))
     if hasattr(ranker, "n_neighbors_"):
         ready = ranker._arrays(ranker.params_, config, CPU)
         shapes = tuple(array.shape for array in jax.tree.leaves(ready))
         return kind, shapes, ranker._width(), config.weights
     return kind, getattr(config, "voting", None)
+
+
+def aggregation_of(config):
+    return getattr(config, "aggregation", "one-step")  # of utilities that are boosted
 
 
 def walked_sums(forest, rows):

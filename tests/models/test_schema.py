@@ -58,7 +58,7 @@ EVERYWHERE = {
     "a label cut by NumPy": (entry("labels", 1, to="a\0"), "which is no text"),
     "names a text": (entry("feature_names", to="abcd"), "feature_names is 'abcd'"),
     "a name twice": (entry("feature_names", 0, to="7"), "no list of 4 distinct names"),
-    "another learner": (entry("learner", to="stack"), "holds a 'stack' model"),
+    "another learner": (entry("learner", to="svm"), "holds a 'svm' model"),
     "learner a list": (entry("learner", to=["lr-rf"]), r"holds a \['lr-rf'\] model"),
     "missing in no way": (entry("params", "missing", to="first"), "missing"),
 }
