@@ -4,7 +4,8 @@
 
 Of each set the first of ten folds (seed 0) is put aside; what is left is cut into five inner
 folds, three of which are tested, or one on sets of 5,000 rows and more. Labels are deleted from
-the training rankings only. Every member is fitted once per inner fold, and shared by the stacks that have it.
+the training rankings only. Every member is fitted once per inner fold, and shared by the stacks
+that have it.
 """
 
 import argparse
