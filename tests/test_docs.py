@@ -169,9 +169,9 @@ def rows_of_learners(page):
 def test_the_figures_by_which_a_learner_is_chosen_are_those_of_the_paper_redone():
     there = rows_of_learners(DOCS / "background/paper.md")
     here = rows_of_learners(DOCS / "how-to/choose-a-learner.md")
-    assert here.keys() == there.keys() == LEARNERS.keys()
-    for name, cells in here.items():
-        assert cells[:3] == there[name][::2], name
+    assert there.keys() == LEARNERS.keys() - {"stack", "lr-boost", "mlp"}  # which came later
+    for name, cells in there.items():
+        assert here[name][:3] == cells[::2], name
 
 
 def headings_of(page):

@@ -11,6 +11,10 @@ from lrrf_jax._validation import InputError
 from lrrf_jax.learners._coding import Categories, recoded
 from lrrf_jax.learners._table import TrainingTable
 
+_LARGE = 5000  # rows, above which trees are deeper
+_MOST_UNKNOWNS = 1024  # of Newton's steps, which solve for all of them at once
+_MOST_PRODUCTS = 10_000  # of features, times pairs
+
 
 def copy_of(ranker: Any, **parameters: Any) -> Any:
     """Make an unfitted learner with the same parameters, but for those given."""
@@ -80,27 +84,33 @@ def default_members(table: TrainingTable) -> dict[str, Any]:
     """Make the members of the frozen default, which ``docs/accuracy.md`` tells of."""
     from lrrf_jax.learners.ll import LogLinearLabelRanker
     from lrrf_jax.learners.lr_rf import RandomForestLabelRanker
+    from lrrf_jax.learners.mlp import PerceptronLabelRanker
     from lrrf_jax.learners.rpc import PairwiseComparisonLabelRanker
 
     n_samples, n_features, n_labels, _ = table.shape
     n_pairs = n_labels * (n_labels - 1) // 2
     forest = functools.partial(
         RandomForestLabelRanker,
-        200,
+        100,
         criterion="pairwise",
         aggregation="kemeny",
-        max_depth=12 if n_samples < 5000 else 16,
+        max_bins="exact",
+        max_depth=12 if n_samples < _LARGE else 16,
         min_samples_leaf=1 if table.complete else 3,
     )
-    edges = n_samples * n_pairs  # of which ll takes the mean, where rpc takes a sum of rows
+    # A penalty of 1 on the sum over rows or, of ll, over pairs, of which it takes the mean.
+    pairwise = functools.partial(PairwiseComparisonLabelRanker, ridge=1.0)
+    utilities = functools.partial(LogLinearLabelRanker, ridge=2 / (n_samples * n_pairs))
     members: dict[str, Any] = {
         "forest": forest(),
         "extra-trees": forest(splitter="random", max_features=None),
     }
-    for basis in ("linear", "squares"):
-        members[f"rpc-{basis}"] = PairwiseComparisonLabelRanker(basis=basis, ridge=1.0)
-        members[f"ll-{basis}"] = LogLinearLabelRanker(basis=basis, ridge=2 / edges)
-    if n_features * (n_features + 3) // 2 * n_pairs < 10_000:
-        members["rpc-quadratic"] = PairwiseComparisonLabelRanker(basis="quadratic", ridge=1.0)
-    members["rpc-hinges"] = PairwiseComparisonLabelRanker(basis="hinges", ridge=1.0)
+    for basis, power in (("linear", 1), ("squares", 2)):
+        members[f"rpc-{basis}"] = pairwise(basis=basis)
+        few = (power * n_features + 1) * (n_labels - 1) <= _MOST_UNKNOWNS
+        members[f"ll-{basis}"] = utilities(basis=basis, solver="newton" if few else "lbfgs")
+    if n_features * (n_features + 3) // 2 * n_pairs < _MOST_PRODUCTS:
+        members["rpc-quadratic"] = pairwise(basis="quadratic")
+    members["rpc-hinges"] = pairwise(basis="hinges")
+    members["mlp"] = PerceptronLabelRanker()
     return members
