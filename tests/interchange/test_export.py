@@ -11,6 +11,7 @@ from sklearn.preprocessing import StandardScaler
 
 from lrrf_jax import LEARNERS, InputError, RandomForestLabelRanker, RankingPipeline
 from lrrf_jax.interchange import files as exported_files
+from tests.small_learners import small
 
 X = [[0.0, 1], [1, 0], [2, 1], [3, 0]]
 Y = [[1, 2, 3], [1, 2, 3], [3, 2, 1], [2, 3, 1]]
