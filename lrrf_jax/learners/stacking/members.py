@@ -111,6 +111,5 @@ def default_members(table: TrainingTable) -> dict[str, Any]:
         members[f"ll-{basis}"] = utilities(basis=basis, solver="newton" if few else "lbfgs")
     if n_features * (n_features + 3) // 2 * n_pairs < _MOST_PRODUCTS:
         members["rpc-quadratic"] = pairwise(basis="quadratic")
-    members["rpc-hinges"] = pairwise(basis="hinges")
     members["mlp"] = PerceptronLabelRanker()
     return members
