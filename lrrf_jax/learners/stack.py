@@ -71,7 +71,7 @@ class StackedLabelRanker(LabelRanker):
 
     Notes
     -----
-    Whole weights of rows are worth copies as far as they are to the members. Features may be
+    A whole weight is not as good as copies, which would be dealt to several folds. Features may be
     missing where every member takes that; those of the default do not. Costs the fits of all,
     ``n_folds + 1`` times for those that are not forests; predict costs the sum over its members,
     and O(n_labels^2) to O(2^n_labels) per row for Kemeny's rule.
