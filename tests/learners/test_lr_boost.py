@@ -80,7 +80,7 @@ def test_the_number_of_rounds_is_that_of_the_smallest_loss_held_out():
 def test_a_model_does_not_depend_on_the_number_of_threads(monkeypatch):
     expected = boosted(300, n_iter_no_change=5, learning_rate=0.5)
     monkeypatch.setattr(_threads, "thread_count", lambda: 1)
-    monkeypatch.setattr("lrrf_jax.learners.lr_boost.thread_count", lambda: 1)
+    monkeypatch.setattr("lrrf_jax.learners.boosting.fit.thread_count", lambda: 1)
     again = LEARNERS["lr-boost"](300, n_iter_no_change=5, learning_rate=0.5, random_state=0)
     again.fit(X, Y)
     for one, other in zip(expected.forest_, again.forest_, strict=True):

@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from jax import numpy as jnp
 from scipy.optimize import minimize
 
 from lrrf_jax import LEARNERS, InputError, load, model_file
@@ -246,6 +247,11 @@ def test_categories_reach_each_member_as_it_codes_them(tmp_path):
         assert member.score(X, y) == 1
     ranker.save(tmp_path / "stack.lrrf")
     np.testing.assert_array_equal(load(tmp_path / "stack.lrrf").predict(X), ranker.predict(X))
+
+
+def test_no_program_ranks_rows_that_lie_on_a_device(fitted):
+    with pytest.raises(InputError, match="'stack' has no program .* Use predict or predict_scores"):
+        fitted.predict_on_device(jnp.zeros((2, 4)))
 
 
 # ------------------------------------------------------------------------- files
