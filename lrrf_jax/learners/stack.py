@@ -41,7 +41,7 @@ class StackConfig:
 
 
 class StackedLabelRanker(LabelRanker):
-    """Stack of label rankers: the most accurate one, at the cost of all its members.
+    """Stack of label rankers: on most tables better than its members, and as dear as all.
 
     Every member says how likely each label comes before each other. The logits are summed with
     weights that are not negative, the same for all pairs, and the ranking is Kemeny's, which agrees

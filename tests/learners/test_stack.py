@@ -296,3 +296,19 @@ def test_a_file_that_holds_no_whole_stack_is_refused(fitted, tmp_path, change, m
 def test_a_copy_has_the_same_parameters_but_for_those_given():
     made = copy_of(LEARNERS["rpc"](ridge=2.0), max_iter=3)
     assert (made.ridge, made.max_iter) == (2, 3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("share", [0.0, 0.3])
+def test_the_default_stack_ranks_as_well_as_its_best_member_or_nearly(share):
+    X, y = iris()
+    order = np.random.default_rng(0).permutation(150)
+    train, test = order[:100], order[100:]
+    shown = delete_labels(y, share, seed=0) if share else y
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        ranker = LEARNERS["stack"](random_state=0).fit(X[train], shown[train])
+    assert {"forest", "extra-trees", "rpc-linear", "ll-squares", "mlp"} < set(ranker.members_)
+    assert ranker.members_["forest"].min_samples_leaf == (3 if share else 1)
+    best = max(member.score(X[test], y[test]) for member in ranker.members_.values())
+    assert ranker.score(X[test], y[test]) > best - 0.05
