@@ -1,4 +1,5 @@
 """What ``lr-boost`` is made of, besides trees.
 
-``fit``  boosting, and how many rounds rows held out ask for
+``rounds``  trees one after another, each for what those before left over, as one program
+``fit``     how many rounds rows held out ask for
 """

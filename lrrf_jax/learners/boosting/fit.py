@@ -20,19 +20,20 @@ from lrrf_jax._typing import Array, NDArray
 from lrrf_jax._xla import bucket_size
 from lrrf_jax.learners._table import TrainingTable
 from lrrf_jax.learners.batching import TILE
+from lrrf_jax.learners.boosting.rounds import (
+    UNIT,
+    Boosted,
+    NewtonGain,
+    Progress,
+    Rows,
+    as_forest,
+    boost,
+)
 from lrrf_jax.learners.forest.config import candidates_of, thresholds_of
 from lrrf_jax.learners.forest.fit import ForestParams, importances_of
 from lrrf_jax.learners.linear.blocks import row_weights
 from lrrf_jax.trees.binning import bin_features, candidate_thresholds
 from lrrf_jax.trees.blocks import Grown, suited_to
-from lrrf_jax.trees.boosting import (
-    UNIT,
-    Boosted,
-    NewtonGain,
-    Progress,
-    as_forest,
-    boost,
-)
 from lrrf_jax.trees.draws import keys_of_trees
 from lrrf_jax.trees.forest import node_levels
 from lrrf_jax.trees.growth import GrowthConfig, Samples, Sizes
@@ -155,7 +156,7 @@ def fit_boost(
     n_samples, most = len(table.features), int(ranker.n_estimators)
     room = bucket_size(most, per_octave=1)
     keys = keys_of_trees(key, np.arange(room, dtype=np.int32))
-    arrays = jax.device_put(
+    keys, samples, target, weight = jax.device_put(
         (keys, padded.samples, padded.target, padded.weight), growing_devices()[0]
     )
     rate, subsample = np.float32(ranker.learning_rate), np.float32(ranker.subsample)
@@ -166,9 +167,8 @@ def fit_boost(
             learns[held] = False
         progress = Progress(rate, subsample, np.int32(n_rounds), np.int32(patience))
         with our_settings():  # which threads do not inherit
-            boosted = boost(
-                *arrays, learns, padded.scale, progress, padded.config, loss=bradley_terry
-            )
+            rows = Rows(target, weight, learns, padded.scale)
+            boosted = boost(keys, samples, rows, progress, padded.config, loss=bradley_terry)
             return Boosted(*jax.device_get(boosted))
 
     losses, n_rounds = None, most

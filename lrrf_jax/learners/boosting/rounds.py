@@ -62,6 +62,15 @@ class NewtonGain(Variance):
         return quotient(self.at(sums, k).astype(jnp.float32), jnp.maximum(curvature, 1))
 
 
+class Rows(NamedTuple):
+    """What the rows are to be predicted by, and which of them are learnt from."""
+
+    target: AnyArray  # float32 (n_samples, n_values)
+    weight: AnyArray  # float32 (n_samples,), 0: padding
+    learns: AnyArray  # bool (n_samples,); the other rows are held out
+    scale: AnyArray  # float32 (), by which slopes are multiplied before they are rounded
+
+
 class Progress(NamedTuple):
     """How far boosting may go, and how fast; of arrays (), so that a change compiles nothing."""
 
@@ -95,10 +104,7 @@ class _State(NamedTuple):
 def boost(
     keys: TreeKeys,  # fields (room, 2), of each round
     samples: Samples,  # of which the statistic is not looked at
-    target: Array,  # float32 (n_samples, n_values)
-    weight: Array,  # float32 (n_samples,), 0: padding
-    learns: Array,  # bool (n_samples,); the other rows are held out
-    scale: Array,  # float32 (), by which slopes are multiplied before they are rounded
+    rows: Rows,
     progress: Progress,
     config: GrowthConfig,
     loss: Callable[..., tuple[Array, Array]],
@@ -107,6 +113,7 @@ def boost(
 
     Cost O(n_samples (n_features + max_depth) n_values) per level of a tree, besides the loss.
     """
+    target, weight, learns, scale = rows
     n_rows, n_values = target.shape
     chex.assert_shape([*keys], (None, 2))
     chex.assert_shape([weight, learns], (n_rows,))
