@@ -23,9 +23,9 @@ from lrrf_jax.datasets import delete_labels, fetch_kebi
 from lrrf_jax.evaluation.folds import Splits, folds_of
 from lrrf_jax.learners._table import TrainingTable, training_table
 from lrrf_jax.learners.stacking import out_of_sample
-from lrrf_jax.learners.stacking.combine import decode, logit_of, preferences_of
+from lrrf_jax.learners.stacking.combine import decode, logit_of
 from lrrf_jax.learners.stacking.weights import stack_weights
-from lrrf_jax.rankings.pairwise import pair_signs_on_host
+from lrrf_jax.rankings.pairwise import pair_signs_on_host, preferences_of_logits
 
 # Named before the first run: the other six confirm the choice once, and choose nothing.
 CHOOSING = (
@@ -118,7 +118,7 @@ def run_fold(X: Any, y: Any, tested: Any, share: float) -> list[dict[str, Any]]:
 
 
 def measured(name: str, logit: Any, y: Any) -> dict[str, Any]:
-    preferences = preferences_of(logit)
+    preferences = preferences_of_logits(logit)
     padding = ((0, -len(y) % 1024), (0, 0))  # few programs
     ranks = decode(np.pad(preferences, padding), n_labels=y.shape[1], of_ranks=True)
     first = pair_signs_on_host(y) > 0  # KEBI's rankings have no ties

@@ -21,8 +21,6 @@ from lrrf_jax import RandomForestLabelRanker
 from lrrf_jax._threefry import key_from_seed
 from lrrf_jax.datasets import delete_labels, read
 from lrrf_jax.learners._table import training_table
-from lrrf_jax.learners.forest.aggregation import PAIR_UNIT
-from lrrf_jax.learners.forest.bootstraps import bootstrap_table
 from lrrf_jax.learners.forest.out_of_bag import OutOfBag
 from lrrf_jax.rankings.pairwise import pair_signs_on_host
 
@@ -67,9 +65,9 @@ def out_of_bag(ranker, X, y) -> tuple[float, float]:
     key = key_from_seed(ranker._seed)
     seen = OutOfBag(key, table, ranker.config_)
     tau = seen.add(ranker.forest_)
-    n_out = (bootstrap_table(key, len(table.features), TREES, True) == 0).sum(1)
-    preferences = seen._sums / (np.maximum(n_out, 1)[:, None] * PAIR_UNIT)
-    return tau, log_loss(preferences[n_out > 0], table.positions[n_out > 0])
+    preferences = seen.preferences()
+    known = ~np.isnan(preferences[:, 0])  # rows that some tree did not draw
+    return tau, log_loss(preferences[known], table.positions[known])
 
 
 def measure(folder: pathlib.Path, names, leaves, depths):

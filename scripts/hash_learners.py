@@ -57,6 +57,7 @@ def tables():
 def learners():
     """Every learner by its defaults, few trees, and the options of `FOREST_OPTIONS`."""
     found = {name: (name, {}) for name in LEARNERS}
+    found["stack"] = "stack", {"members": ["rpc", "ib-m"]}  # those of the default take minutes
     found |= {title: (title.split()[0], options) for title, options in FOREST_OPTIONS.items()}
     return found
 

@@ -30,21 +30,23 @@ from lrrf_jax.learners.linear.params import (
     scaling_of,
 )
 from lrrf_jax.learners.linear.predict import assert_applies, linear_outputs, map_linear
-from lrrf_jax.learners.linear.preferences import logistic_preferences, output_rows
+from lrrf_jax.learners.linear.preferences import output_rows
 from lrrf_jax.learners.linear.ranker import ExpandingLabelRanker
-from lrrf_jax.learners.linear.solve import solve
+from lrrf_jax.learners.linear.solve import MIN_DAMPING, REJECTED_DAMPING, solve
 from lrrf_jax.learners.on_device import RowFunction
 from lrrf_jax.learners.persistence.schema import OneOf, Range
-from lrrf_jax.rankings.pairwise import n_labels_of_pairs, pair_indices, pair_signs, reordered_pairs
+from lrrf_jax.rankings.pairwise import (
+    n_labels_of_pairs,
+    pair_indices,
+    pair_signs,
+    preferences_of_logits,
+    reordered_pairs,
+)
 from lrrf_jax.rankings.permutations import rank_scores
 
 VOTINGS = ("soft", "binary")
 # Logit of a pair with one outcome only: as far as float32 tells, the probability is 1.
 CERTAIN = 40.0
-# The step solves with this share of the diagonal added. It bends the path, not the optimum, and
-# keeps the factorisation possible in float32 where features are collinear.
-_MIN_DAMPING = 1e-5
-_REJECTED_DAMPING = 1e-3
 # A pair is done when a step promises less than this, in nats per row. Where the classes can be
 # separated the optimum is at infinity: the probabilities then end about 1e-7 from certainty.
 _TOLERANCE = 1e-7
@@ -129,8 +131,8 @@ def fit_pairs(
         promised = -0.5 * jnp.sum(fit.gradient * move, axis=1)
         tried = evaluate(fit.weight + jnp.where(active[:, None], move, 0))
         better = active & (tried.loss <= fit.loss)  # false for NaN
-        eased = jnp.maximum(damping / 10, _MIN_DAMPING)
-        raised = jnp.maximum(damping * 10, _REJECTED_DAMPING)
+        eased = jnp.maximum(damping / 10, MIN_DAMPING)
+        raised = jnp.maximum(damping * 10, REJECTED_DAMPING)
         fit = jax.tree.map(lambda new, old: jnp.where(_along(better, new), new, old), tried, fit)
         active = active & ~(promised <= _TOLERANCE * total)
         return n_steps + 1, fit, jnp.where(better, eased, raised), active
@@ -140,7 +142,7 @@ def fit_pairs(
 
     n_pairs = sign.shape[-1]
     first = evaluate(jnp.zeros((n_pairs, n_columns), jnp.float32))
-    damping = jnp.full(n_pairs, _MIN_DAMPING, jnp.float32)
+    damping = jnp.full(n_pairs, MIN_DAMPING, jnp.float32)
     wins = jnp.any((known > 0) & (sign > 0), (0, 1))
     losses = jnp.any((known > 0) & (sign < 0), (0, 1))
     contested = wins & losses
@@ -296,7 +298,7 @@ class PairwiseComparisonLabelRanker(ExpandingLabelRanker):
 
     def _preferences(self, features: NDArray) -> NDArray:
         logit = map_rows(lambda rows: output_rows(self.params_, rows), features, self._seen(None))
-        return logistic_preferences(logit)
+        return preferences_of_logits(logit)
 
     @classmethod
     def _n_outputs(cls, config: RPCConfig, n_labels: int) -> int:

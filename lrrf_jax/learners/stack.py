@@ -18,12 +18,12 @@ from lrrf_jax.learners._table import TableShape, TrainingTable
 from lrrf_jax.learners.base import LabelRanker
 from lrrf_jax.learners.batching import map_rows
 from lrrf_jax.learners.persistence.schema import Range, Stored
-from lrrf_jax.learners.stacking.combine import decode, logit_of, preferences_of
+from lrrf_jax.learners.stacking.combine import decode, logit_of
 from lrrf_jax.learners.stacking.members import copy_of, members_of, rows_for
 from lrrf_jax.learners.stacking.out_of_sample import fit_member, folds_of
 from lrrf_jax.learners.stacking.stored import own_arrays, put_members, read_members
 from lrrf_jax.learners.stacking.weights import stack_weights
-from lrrf_jax.rankings.pairwise import pair_signs_on_host
+from lrrf_jax.rankings.pairwise import pair_signs_on_host, preferences_of_logits
 
 
 class StackParams(NamedTuple):
@@ -105,8 +105,13 @@ class StackedLabelRanker(LabelRanker):
         require_number(self.ridge, "ridge")
 
     def _fit_table(self, table: TrainingTable, **options: Any) -> Self:
+        before = self.__dict__.get("members_", {})
         self.members_: dict[str, Any] = members_of(self.members, table)
-        return super()._fit_table(table, **options)
+        try:
+            return super()._fit_table(table, **options)
+        except BaseException:
+            self.members_ = before  # to which the weights of the last fit belong
+            raise
 
     def _fit(self, key: jax.Array, table: TrainingTable) -> tuple[StackParams, StackConfig]:
         n_samples, n_labels = table.positions.shape
@@ -139,7 +144,7 @@ class StackedLabelRanker(LabelRanker):
             if weight > 0:
                 rows = rows_for(member, features, self._categories)
                 logit += weight * logit_of(member._preferences(rows))
-        return preferences_of(logit)
+        return preferences_of_logits(logit)
 
     def _map_rows(self, of_ranks: bool, features: NDArray) -> NDArray:
         function = self._ranks if of_ranks else self._scores

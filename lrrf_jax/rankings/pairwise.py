@@ -88,6 +88,13 @@ def pair_signs_on_host(
     return signs
 
 
+def preferences_of_logits(
+    logit: NDArray,  # float32, any shape
+) -> NDArray:  # float32 in [-1, 1], same shape
+    """Turn logits into twice the probability less 1; those of the opposite pairs are opposite."""
+    return np.tanh(logit.astype(np.float64) / 2).astype(np.float32)
+
+
 def pair_probabilities(
     preferences: NDArray,  # float32 (n_samples, n_pairs) in [-1, 1], NaN: unknown
 ) -> NDArray:  # float32 (n_samples, n_labels, n_labels)

@@ -13,11 +13,11 @@ from lrrf_jax._validation import ModelFileError
 from lrrf_jax.datasets import delete_labels
 from lrrf_jax.datasets import load as load_data
 from lrrf_jax.learners._table import training_table
-from lrrf_jax.learners.stacking.combine import logit_of, preferences_of
+from lrrf_jax.learners.stacking.combine import logit_of
 from lrrf_jax.learners.stacking.members import copy_of, members_of
 from lrrf_jax.learners.stacking.out_of_sample import fit_member, folds_of, rows_of
 from lrrf_jax.learners.stacking.weights import stack_weights
-from lrrf_jax.rankings.pairwise import pair_indices
+from lrrf_jax.rankings.pairwise import pair_indices, preferences_of_logits
 
 FOREST = LEARNERS["lr-rf"](4, criterion="pairwise", aggregation="kemeny", max_depth=3)
 MEMBERS = ["rpc", ("small", FOREST)]
@@ -78,7 +78,7 @@ def test_no_member_that_knows_anything_weighs_anything():
 
 def test_logits_and_preferences_are_inverse_and_what_is_unknown_counts_nothing():
     preferences = np.linspace(-0.99, 0.99, 31, dtype=np.float32)
-    np.testing.assert_allclose(preferences_of(logit_of(preferences)), preferences, atol=1e-6)
+    np.testing.assert_allclose(preferences_of_logits(logit_of(preferences)), preferences, atol=1e-6)
     assert np.isfinite(logit_of(np.array([-1, 1], np.float32))).all()
     assert logit_of(np.array([np.nan], np.float32)) == 0
 
@@ -172,6 +172,31 @@ def test_members_of_one_name_are_told_apart():
     found = members_of(["rpc", "rpc", "pw-rf", LEARNERS["rpc"](ridge=1.0)], table)
     assert list(found) == ["rpc", "rpc-2", "pw-rf", "rpc-3"]
     assert found["rpc-3"].ridge == 1
+
+
+def test_no_member_replaces_one_that_has_the_name_it_would_get():
+    table = training_table(*iris(), None, missing="unknown")
+    rpc = LEARNERS["rpc"]()
+    found = members_of([("rpc-3", rpc), rpc, rpc, ("rpc-2", rpc), rpc], table)
+    assert list(found) == ["rpc-3", "rpc", "rpc-2", "rpc-2-2", "rpc-4"]
+
+
+def test_a_fit_that_fails_leaves_the_members_of_the_last():
+    X, y = iris()
+    ranker = stack(n_folds=2).fit(X, y)
+    said, weights = ranker.predict_scores(X), ranker.weights_
+    with pytest.raises(InputError):
+        ranker.set_params(members=["rpc", "ll", LEARNERS["rpc"](ridge=-1)]).fit(X, y)
+    assert ranker.weights_ == weights
+    np.testing.assert_array_equal(ranker.predict_scores(X), said)
+
+
+def test_separable_pairs_give_weights_without_a_warning():
+    sign = np.tile([1.0, -1.0], 50)
+    logit = np.stack([6 * sign, 5 * sign]).astype(np.float32)
+    found = stack_weights(logit, sign, np.ones(100), ridge=0.0)
+    assert np.isfinite(found).all()
+    assert (found > 0).all()
 
 
 @pytest.mark.parametrize(

@@ -12,13 +12,10 @@ from lrrf_jax._programs import jit
 from lrrf_jax._typing import Array, NDArray
 from lrrf_jax._xla import COMPILER_OPTIONS
 from lrrf_jax.learners.linear.blocks import assert_blocks, outer_sum
-from lrrf_jax.learners.linear.solve import solve
+from lrrf_jax.learners.linear.solve import MIN_DAMPING, REJECTED_DAMPING, solve
 from lrrf_jax.rankings.pairwise import pair_indices
 
 MOST_UNKNOWNS = 4096  # whose matrix takes 64 MiB
-# The step solves with this share of the diagonal added: see `rpc`.
-_MIN_DAMPING = 1e-5
-_REJECTED_DAMPING = 1e-3
 _LEAST_PROMISE = 1e-8  # of a step, in nats per pair: float32 tells no more
 _EXACT = lax.Precision.HIGHEST
 
@@ -100,8 +97,8 @@ def fit_newton(
         promised = -0.5 * jnp.sum(gradient * move)
         tried = evaluate(weight + move)
         better = tried[0] <= loss  # false for NaN
-        eased = jnp.maximum(damping / 10, _MIN_DAMPING)
-        raised = jnp.maximum(damping * 10, _REJECTED_DAMPING)
+        eased = jnp.maximum(damping / 10, MIN_DAMPING)
+        raised = jnp.maximum(damping * 10, REJECTED_DAMPING)
         weight, (loss, gradient, curvature) = jax.tree.map(
             lambda new, old: jnp.where(better, new, old),
             (weight + move, tried),
@@ -116,7 +113,7 @@ def fit_newton(
         return (state[0] < max_iter) & state[4]
 
     weight = product(start, directions.T)
-    nothing, damping = jnp.zeros((), jnp.int32), jnp.float32(_MIN_DAMPING)
+    nothing, damping = jnp.zeros((), jnp.int32), jnp.float32(MIN_DAMPING)
     first_state = nothing, weight, evaluate(weight), damping, jnp.ones((), bool)
     n_steps, weight, *_ = lax.while_loop(goes_on, step, first_state)
     return product(weight, directions), n_steps

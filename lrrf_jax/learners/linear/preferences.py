@@ -9,7 +9,7 @@ from lrrf_jax._typing import Array, NDArray
 from lrrf_jax._xla import COMPILER_OPTIONS
 from lrrf_jax.learners.linear.params import AnyParams
 from lrrf_jax.learners.linear.predict import assert_applies, linear_outputs, map_linear
-from lrrf_jax.rankings.pairwise import pair_indices
+from lrrf_jax.rankings.pairwise import pair_indices, preferences_of_logits
 
 
 @functools.partial(jit, compiler_options=COMPILER_OPTIONS)
@@ -22,19 +22,12 @@ def output_rows(
     return map_linear(functools.partial(linear_outputs, params), features, params)
 
 
-def logistic_preferences(
-    logit: NDArray,  # float32 (n_samples, n_pairs)
-) -> NDArray:  # float32 (n_samples, n_pairs) in [-1, 1]
-    """Turn logits into twice the probability less 1; those of the opposite pairs are opposite."""
-    return np.tanh(logit.astype(np.float64) / 2).astype(np.float32)
-
-
 def utility_preferences(
     utility: NDArray,  # float32 (n_samples, n_labels)
 ) -> NDArray:  # float32 (n_samples, n_pairs) in [-1, 1]
     """Take the differences of utilities for logits."""
     first, second = pair_indices(utility.shape[1])
-    return logistic_preferences(utility[:, first] - utility[:, second])
+    return preferences_of_logits(utility[:, first] - utility[:, second])
 
 
 def differences(n_labels: int) -> NDArray:  # float32 (n_labels, n_pairs)

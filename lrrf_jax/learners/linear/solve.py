@@ -6,6 +6,10 @@ from jax import lax
 
 from lrrf_jax._typing import Array
 
+# Newton's steps solve with such a share of the diagonal added. It bends the path, not the optimum,
+# and keeps the factorisation possible in float32 where features are collinear.
+MIN_DAMPING = 1e-5
+REJECTED_DAMPING = 1e-3
 _BLOCK = 32  # so short a sum of products is cut by no library into a part per thread
 # LAPACK, as SciPy brings it, spreads larger matrices over threads, and sums by their number.
 _LARGEST_OF_LAPACK = 128

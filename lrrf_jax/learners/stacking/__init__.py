@@ -4,4 +4,5 @@
 ``out_of_sample``  pair scores of training rows by models that did not learn from them
 ``weights``        what each member counts
 ``combine``        pair scores of the members to rankings
+``stored``         members in model files
 """

@@ -16,14 +16,13 @@ _UNIT = 2**16  # of preferences that are summed exactly
 
 
 def logit_of(preferences: NDArray) -> NDArray:  # float32, same shape
-    """Turn preferences in [-1, 1] into logits, those that are not known (NaN) into 0."""
-    most = np.float32(np.tanh(FARTHEST / 2))
-    return 2 * np.arctanh(np.clip(np.nan_to_num(preferences), -most, most))
+    """Turn preferences in [-1, 1] into logits, those that are not known (NaN) into 0.
 
-
-def preferences_of(logit: NDArray) -> NDArray:  # float32, same shape
-    """Turn logits into preferences in [-1, 1]: twice the probability less 1."""
-    return np.tanh(logit / 2)
+    In float64 first, for functions of float32 differ in their last digit between processors.
+    """
+    most = np.tanh(FARTHEST / 2)
+    known = np.clip(np.nan_to_num(preferences.astype(np.float64)), -most, most)
+    return (2 * np.arctanh(known)).astype(np.float32)
 
 
 @functools.partial(jit, static_argnames=("n_labels", "of_ranks"))

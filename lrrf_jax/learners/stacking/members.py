@@ -1,6 +1,7 @@
 """The members of a stack: learners by name or as they are, and those of the default."""
 
 import functools
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -46,8 +47,8 @@ def members_of(members: Any, table: TrainingTable) -> dict[str, Any]:
     named: dict[str, Any] = {}
     for number, member in enumerate(members):
         name, ranker = _one(member, number)
-        same = sum(other == name or other.startswith(f"{name}-") for other in named)
-        named[f"{name}-{same + 1}" if name in named else name] = ranker
+        more = (f"{name}-{count}" for count in itertools.count(2))
+        named[next(own for own in itertools.chain([name], more) if own not in named)] = ranker
     return named
 
 

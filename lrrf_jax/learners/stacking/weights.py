@@ -31,6 +31,7 @@ def stack_weights(
 
 def _descend(toward: NDArray, share: NDArray, start: NDArray, ridge: float) -> NDArray:
     from scipy.optimize import nnls
+    from scipy.special import expit
 
     def loss_of(weight: NDArray) -> float:
         margin = _weighted(weight, toward)
@@ -40,7 +41,7 @@ def _descend(toward: NDArray, share: NDArray, start: NDArray, ridge: float) -> N
 
     weight, loss = start, loss_of(start)
     for _ in range(_MAX_STEPS):
-        wrong = 1 / (1 + np.exp(_weighted(weight, toward)))
+        wrong = expit(-_weighted(weight, toward))
         gradient = ridge * (weight - start) - _sums(share * wrong, toward)
         bend = share * wrong * (1 - wrong)
         curvature = np.stack([_sums(bend * row, toward) for row in toward])
