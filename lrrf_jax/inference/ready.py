@@ -1,11 +1,12 @@
 """A forest made ready for the devices that apply it, and the kernel that goes with its form."""
 
+import functools
 from typing import NamedTuple
 
 import jax
 import numpy as np
 
-from lrrf_jax._backend import ACCELERATOR, CPU, Backend
+from lrrf_jax._backend import ACCELERATOR, CPU, Backend, by_platform
 from lrrf_jax._typing import AnyArray, Array
 from lrrf_jax._xla import bucket_size
 from lrrf_jax.inference import bitsliced, gathered, traversal
@@ -14,6 +15,7 @@ from lrrf_jax.trees.forest import Forest
 
 SMALL_BATCH = 32  # rows up to which walking the trees costs less than asking every question
 _MAX_SLICED_BYTES = 2**28  # forests with more bytes of dense leaves are walked
+_WALKED_TILE = 2**15  # rows for which each tree of a walked forest is fetched from memory anew
 
 
 class WalkedForest(NamedTuple):
@@ -60,7 +62,9 @@ def forest_depth(forest: Forest | ReadyForest) -> int:
 
 def rows_at_once(forest: ReadyForest) -> int:
     """Rows that the kernels are applied to at a time: a cache holds so many, or a device."""
-    return (ACCELERATOR if isinstance(forest, GatheredForest) else CPU).tile
+    if isinstance(forest, GatheredForest):
+        return ACCELERATOR.tile
+    return _WALKED_TILE if forest.sliced is None else CPU.tile
 
 
 def find_leaves(
@@ -70,7 +74,13 @@ def find_leaves(
     """Walk every row down every tree."""
     if isinstance(forest, GatheredForest):
         return gathered.find_leaves(forest, gathered.bin_rows(forest, features))
-    return traversal.find_leaves(forest.tests, features, forest_depth(forest))
+    by_level, by_tree = (
+        functools.partial(find, depth=forest_depth(forest))
+        for find in (traversal.find_leaves, traversal.find_leaves_by_tree)
+    )
+    if len(features) < CPU.tile:  # for a few rows each step of a loop costs more than it does
+        return by_level(forest.tests, features)
+    return by_platform(forest.tests, features, cpu=by_tree, accelerator=by_level)
 
 
 def sum_over_trees(

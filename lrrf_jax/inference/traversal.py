@@ -1,4 +1,4 @@
-"""From rows to leaves, for all trees at once: the plain form, one gather per level.
+"""From rows to leaves: the plain form, one gather per level.
 
 It is the reference for :mod:`lrrf_jax.inference.bitsliced`, and the kernel for small batches, deep
 trees and leaf numbers.
@@ -19,30 +19,23 @@ from lrrf_jax.trees.forest import Forest
 class Tests(NamedTuple):
     """The tests of a forest in the form in which kernels ask them.
 
-    A row goes right where ``uint32(key - origin) < limit``. With ``origin`` LOWEST the key of
-    NaN becomes 0, which is below every limit: right. With an origin of one more it wraps to the
-    largest word: left.
+    A row goes right where ``uint32(key - origin) < limit``. Where NaN goes right, the origin is
+    LOWEST, its key, which so becomes 0, below every limit; where it goes left, one more, and the
+    key of NaN wraps to the largest word.
     """
 
-    feature: AnyArray  # int32 (n_trees, n_nodes)
+    asked: AnyArray  # int32 (n_trees, n_nodes): 2 * feature, and 1 more where NaN goes left
     limit: AnyArray  # uint32 (n_trees, n_nodes)
-    origin: AnyArray  # uint32 (n_trees, n_nodes)
 
 
 def forest_tests(forest: Forest) -> Tests:
     """Turn thresholds into integer limits; host side."""
     key = float_key_on_host(np.asarray(forest.threshold)).astype(np.int64)
-    origin = LOWEST + np.asarray(forest.missing_left).astype(np.int64)
+    missing_left = np.asarray(forest.missing_left).astype(np.int32)
     return Tests(
-        feature=np.asarray(forest.feature, np.int32),
-        limit=(key - origin).astype(np.uint32),
-        origin=(origin % 2**32).astype(np.uint32),
+        asked=2 * np.asarray(forest.feature, np.int32) + missing_left,
+        limit=(key - LOWEST - missing_left).astype(np.uint32),
     )
-
-
-def goes_right(key: Array, limit: Array, origin: Array) -> Array:
-    """Answer tests; ``key`` int32, ``limit`` and ``origin`` uint32, of shapes that broadcast."""
-    return lax.bitcast_convert_type(key, jnp.uint32) - origin < limit
 
 
 def find_leaves(
@@ -50,23 +43,39 @@ def find_leaves(
     features: Array,  # float32 (n_samples, n_features)
     depth: int,
 ) -> Array:  # int32 (n_trees, n_samples), leaf 0 .. 2**depth - 1
-    """Walk every row down every tree. O(n_samples n_trees depth)."""
-    n_trees, n_nodes = tests.feature.shape
+    """Walk every row down every tree, in all trees at once. O(n_samples n_trees depth)."""
+    n_trees, n_nodes = tests.limit.shape
     n_samples, n_features = features.shape
     key = float_key(features).reshape(-1)
     row = jnp.arange(n_samples, dtype=jnp.int32) * n_features
     first = (jnp.arange(n_trees, dtype=jnp.int32) * n_nodes)[:, None]
-    feature, limit, origin = (field.reshape(-1) for field in tests)
+    all_asked, limit = (field.reshape(-1) for field in tests)
 
     def down(_: Array, node: Array) -> Array:
         at = first + node
-        right = goes_right(take(key, row + take(feature, at)), take(limit, at), take(origin, at))
+        asked = take(all_asked, at)
+        distance = take(key, row + (asked >> 1)) - (LOWEST + (asked & 1))  # wraps around
+        right = lax.bitcast_convert_type(distance, jnp.uint32) < take(limit, at)
         return 2 * node + 1 + right.astype(jnp.int32)
 
     # A loop of XLA, not of Python: for one row XLA:CPU would fuse unrolled levels and compute
     # each anew for all its uses, which doubles with every level: minutes, gigabytes at 16.
     nodes = jnp.zeros((n_trees, n_samples), jnp.int32)
     leaves: Array = lax.fori_loop(0, depth, down, nodes) - n_nodes
+    return leaves
+
+
+def find_leaves_by_tree(
+    tests: Tests,
+    features: Array,  # float32 (n_samples, n_features)
+    depth: int,
+) -> Array:  # int32 (n_trees, n_samples)
+    """Do as `find_leaves` does, tree after tree: each stays in the cache while all rows pass."""
+
+    def of_tree(tree: Tests) -> Array:
+        return find_leaves(Tests(*(field[None] for field in tree)), features, depth)[0]
+
+    leaves: Array = lax.map(of_tree, tests)
     return leaves
 
 

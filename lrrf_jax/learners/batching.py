@@ -28,7 +28,7 @@ from lrrf_jax.learners.streaming import (
 TILE = CPU.tile
 _SMALL_SIZES = tuple(size for size in CPU.batch_sizes if size < TILE)
 _TILES_PER_CALL = tuple(size // TILE for size in reversed(CPU.batch_sizes) if size >= TILE)
-_CALLS_PER_THREAD = 4
+_CALLS_PER_THREAD = 2
 _THREADED_ROWS = 2**15  # fewer are ranked in the time that it takes to start threads
 # A call to an accelerator costs about as much as these rows do, or this share of those that there
 # are: a model, not a measurement.

@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from lrrf_jax.inference import bitsliced
-from lrrf_jax.inference.ready import make_ready, sum_over_trees
+from lrrf_jax.inference.ready import find_leaves, make_ready, rows_at_once, sum_over_trees
+from lrrf_jax.learners.forest.predict import forest_sums
 from lrrf_jax.trees.forest import invariant_violation
 from tests.tree_oracles import plain_sums
 from tests.trees.cases import awkward_rows, random_forest
@@ -41,3 +42,28 @@ def test_every_kernel_sums_what_a_plain_loop_sums(
     np.testing.assert_array_equal(found[checked], plain_sums(x[checked], forest))
     plain = ready._replace(sliced=None)
     np.testing.assert_array_equal(found, np.asarray(jax.jit(sum_over_trees)(plain, x)))
+
+
+@pytest.mark.parametrize("depth", [4, 11])
+def test_many_rows_find_the_leaves_that_few_find_tree_after_tree_or_not(depth):
+    rng = np.random.default_rng(depth)
+    forest, grid = random_forest(rng, 3, depth, 5, 2)
+    ready = make_ready(forest)
+    x = awkward_rows(rng, 2048, grid)
+    few = [np.asarray(jax.jit(find_leaves)(ready, x[at : at + 512])) for at in range(0, 2048, 512)]
+    np.testing.assert_array_equal(jax.jit(find_leaves)(ready, x), np.concatenate(few, axis=1))
+    np.testing.assert_array_equal(
+        np.asarray(jax.jit(sum_over_trees)(ready, x))[-100:], plain_sums(x[-100:], forest)
+    )
+
+
+def test_rows_in_tiles_are_summed_as_they_are_without():
+    rng = np.random.default_rng(1)
+    forest, grid = random_forest(rng, 2, 10, 4, 3)
+    ready = make_ready(forest)
+    tile = rows_at_once(ready)
+    assert tile > 2048  # trees that no cache holds are fetched for more rows at a time
+    x = np.tile(awkward_rows(rng, 1024, grid), (tile // 1024 + 2, 1))
+    sums = np.asarray(forest_sums(ready, x))
+    np.testing.assert_array_equal(sums, np.tile(sums[:1024], (len(x) // 1024, 1)))
+    np.testing.assert_array_equal(sums[:100], plain_sums(x[:100], forest))
