@@ -3,6 +3,7 @@
     scripts/gpu_venv.sh                                # once: a venv with XLA's CUDA plugin
     PYTHON scripts/compile_for_gpu.py ranks --rows 65536
     PYTHON scripts/compile_for_gpu.py grow --rows 100000 --trees 32 --criterion rac
+    PYTHON scripts/compile_for_gpu.py fit-boost --rows 100000
     PYTHON scripts/compile_for_gpu.py some_file.py:program
     PYTHON scripts/compile_for_gpu.py table            # the table of docs/gpu.md
 
@@ -12,9 +13,9 @@ graphs, loops, and where the host waits. These are facts of the compiler. Nothin
 measured: every time is a MODEL, with its assumptions in gpu_compile/model.py.
 
 ``ranks``, ``scores`` and ``apply`` are those of a random full forest; ``grow`` grows trees on
-synthetic rows. ``some_file.py:program`` is a function of the options that returns ``(function,
-arguments)`` or ``(function, arguments, static keyword arguments)``, or a
-``gpu_compile.programs.Program``.
+synthetic rows; other learners have theirs in ``gpu_compile/learners.py``. ``some_file.py:program``
+is a function of the options that returns ``(function, arguments)`` or ``(function, arguments,
+static keyword arguments)``, or a ``gpu_compile.programs.Program``.
 """
 
 import argparse
@@ -39,7 +40,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     add = parser.add_argument
-    add("program", help="ranks, scores, apply, grow, table, or file.py:function")
+    add("program", help="ranks, scores, apply, grow, of learners.py, table, or file.py:function")
     add("--rows", type=int, default=65536)
     add("--features", type=int, default=16)
     add("--labels", type=int, default=10)

@@ -32,6 +32,10 @@ def make_program(options: argparse.Namespace) -> Program:
         return _grow(options)
     if options.program in NAMES:
         return _of_forest(options)
+    from gpu_compile import learners  # which needs what is here
+
+    if options.program in learners.PROGRAMS:
+        return learners.PROGRAMS[options.program](options)
     path, function = options.program.rsplit(":", 1)
     spec = importlib.util.spec_from_file_location("program", path)
     module = sys.modules["program"] = importlib.util.module_from_spec(spec)

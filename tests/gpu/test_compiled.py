@@ -120,3 +120,18 @@ def test_scores_of_splits_round_as_on_a_cpu_and_sums_need_no_compare_and_swap(cr
     found = of_growth(criterion)
     assert_rounds_as_a_cpu(found)
     assert found["atom.cas"] == 0, found["watched in kernels"]
+
+
+@pytest.mark.parametrize("program", ["boost --depth 4 --trees 200", "mlp", "stack --labels 5"])
+def test_boosted_trees_perceptrons_and_stacks_rank_without_stopping_the_host(program):
+    found = figures(*program.split())
+    assert found["host waits"] == 0
+    assert found["kernels"] <= MOST_RANKING_KERNELS
+
+
+@pytest.mark.parametrize(
+    ("program", "n_loops"), [("fit-rpc", 1), ("fit-ll", 1), ("fit-mlp", 2), ("fit-boost", 2)]
+)
+def test_fits_stop_the_host_for_their_steps_and_for_levels_of_trees_alone(program, n_loops):
+    found = figures(program, "--rows", "100000", "--depth", "4")
+    assert found["loops that stop the host"] == n_loops

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from lrrf_jax._backend import backend_of
+from lrrf_jax._backend import backend_of, by_platform
 from lrrf_jax._devices import growing_devices
 from lrrf_jax._jax_settings import our_settings
 from lrrf_jax._numerics import product
@@ -56,18 +56,12 @@ def bradley_terry(
     Pairs are rounded before they are summed, so that no order of the labels is another result.
     Twice the diagonal of the curvature is above the whole of it, and is it for two labels.
     """
-    n_rows, n_labels = total.shape
-    tile = TILE if n_rows % TILE == 0 else n_rows
-    # Padding is not looked at.
-    n_tiles = (jnp.count_nonzero(weight > 0) + tile - 1) // tile
-    labels_used = jnp.count_nonzero((positions == positions).any(0)).astype(jnp.int32)
+    n_labels = total.shape[1]
 
-    def of_tile(number: Array, sums: tuple[Array, Array]) -> tuple[Array, Array]:
-        def own(array: Array) -> Array:
-            return lax.dynamic_slice_in_dim(array, number * tile, tile)
-
-        utility, place = own(total).T, own(positions).T
-        worth, share = product(own(weight), scale), own(weight)
+    def of_rows(n_used: Array | int, *rows: Array) -> tuple[Array, Array]:
+        """Compare labels, of which those from ``n_used`` on are padding."""
+        total, positions, share = rows
+        utility, place, worth = total.T, positions.T, product(share, scale)
 
         def against(label: Array, sums: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
             """Compare a label with those that it is before."""
@@ -84,19 +78,37 @@ def bradley_terry(
                 lost - jnp.where(first, log_right, 0).sum(0) * share,
             )
 
-        nothing = jnp.zeros((n_labels, tile), jnp.int32)
-        start = nothing, nothing, jnp.zeros(tile, jnp.float32)
-        slope, curvature, lost = lax.fori_loop(0, labels_used, against, start)
-        stat = jnp.concatenate([slope, curvature]).T
-        first_row = number * tile
-        return (
-            lax.dynamic_update_slice_in_dim(sums[0], stat, first_row, 0),
-            lax.dynamic_update_slice_in_dim(sums[1], lost, first_row, 0),
-        )
+        nothing = jnp.zeros(utility.shape, jnp.int32)
+        start = nothing, nothing, jnp.zeros(len(share), jnp.float32)
+        slope, curvature, lost = lax.fori_loop(0, n_used, against, start)
+        return jnp.concatenate([slope, curvature]).T, lost
 
-    nothing = jnp.zeros((n_rows, 2 * n_labels), jnp.int32), jnp.zeros(n_rows, jnp.float32)
-    sums: tuple[Array, Array] = lax.fori_loop(jnp.int32(0), n_tiles, of_tile, nothing)
-    return sums
+    def in_tiles(*rows: Array) -> tuple[Array, Array]:
+        """Take tiles that a cache holds, and leave out what is padding."""
+        _, positions, weight = rows
+        n_rows = len(weight)
+        tile = TILE if n_rows % TILE == 0 else n_rows
+        n_tiles = (jnp.count_nonzero(weight > 0) + tile - 1) // tile
+        n_used = jnp.count_nonzero((positions == positions).any(0)).astype(jnp.int32)
+
+        def of_tile(number: Array, sums: tuple[Array, Array]) -> tuple[Array, Array]:
+            start = number * tile
+            found = of_rows(n_used, *(lax.dynamic_slice_in_dim(a, start, tile) for a in rows))
+            stat, lost = map(functools.partial(_put, start), sums, found)
+            return stat, lost
+
+        nothing = jnp.zeros((n_rows, 2 * n_labels), jnp.int32), jnp.zeros(n_rows, jnp.float32)
+        sums: tuple[Array, Array] = lax.fori_loop(jnp.int32(0), n_tiles, of_tile, nothing)
+        return sums
+
+    # Accelerators would ask the host for the end of each loop.
+    at_once = functools.partial(of_rows, n_labels)
+    return by_platform(total, positions, weight, cpu=in_tiles, accelerator=at_once)
+
+
+def _put(start: Array, sums: Array, found: Array) -> Array:
+    """Write what was found of a tile to its place among all."""
+    return lax.dynamic_update_slice_in_dim(sums, found, start, 0)
 
 
 class _Table(NamedTuple):
