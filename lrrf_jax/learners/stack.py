@@ -57,8 +57,8 @@ class StackedLabelRanker(LabelRanker):
         Folds for members that are not forests: each is fitted once per fold, and once on all rows.
         At most as many as rows; of one row nothing is known out of sample, and weights are equal.
     ridge : float
-        Penalty ``ridge / 2`` times the squared distance of the weights from equal ones, on the
-        mean loss of a pair in nats.
+        What it costs when a weight moves away from equal ones: by the whole of an equal weight,
+        ``ridge / 2`` of the loss that these have.
     random_state : int, RandomState or None
         Of folds, and of members whose own is None.
 
@@ -96,7 +96,7 @@ class StackedLabelRanker(LabelRanker):
 
     members: list[Any] | None = dataclasses.field(default=None, kw_only=False)
     n_folds: int = 5
-    ridge: float = 1e-3
+    ridge: float = 3e-4
     random_state: Any = None
 
     # ------------------------------------------------------------------------------- fit
