@@ -13,6 +13,7 @@ import csv
 import pathlib
 import time
 import warnings
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -87,6 +88,17 @@ STACKS = {
 RIDGES = (1e-3, 1e-2)
 
 
+def inner_folds(name: str, directory: str | None) -> Iterator[tuple[float, int, Any, Any, Any]]:
+    """Yield the share of deleted labels, the number of a fold, X, y, and which rows are tested."""
+    data = fetch_kebi(name, directory=directory)
+    aside = next(iter(folds_of(data.y, Splits(10), 0, 0, False)))
+    X, y = np.asarray(data.X)[aside.train], np.asarray(data.y, float)[aside.train]
+    inner = list(folds_of(y, Splits(5), 0, 1, False))[: 1 if len(data.y) >= LARGE else 3]
+    for share in SHARES:
+        for fold in inner:
+            yield share, fold.number, X, y, np.isin(np.arange(len(y)), fold.test)
+
+
 def run_fold(X: Any, y: Any, tested: Any, share: float) -> list[dict[str, Any]]:
     """Fit all members without the tested rows, and stack them in all ways."""
     shown = delete_labels(y, share, seed=0)[~tested] if share else y[~tested]
@@ -143,17 +155,9 @@ def main() -> None:
         log = csv.DictWriter(file, columns)
         log.writeheader()
         for name in options.sets:
-            data = fetch_kebi(name, directory=options.data)
-            aside = next(iter(folds_of(data.y, Splits(10), 0, 0, False)))
-            X, y = np.asarray(data.X)[aside.train], np.asarray(data.y, float)[aside.train]
-            inner = list(folds_of(y, Splits(5), 0, 1, False))
-            for share in SHARES:
-                for fold in inner[: 1 if len(data.y) >= LARGE else 3]:
-                    tested = np.isin(np.arange(len(y)), fold.test)
-                    for row in run_fold(X, y, tested, share):
-                        log.writerow(
-                            dict(zip(where, (name, share, fold.number), strict=True)) | row
-                        )
+            for share, number, *table in inner_folds(name, options.data):
+                for row in run_fold(*table, share):
+                    log.writerow(dict(zip(where, (name, share, number), strict=True)) | row)
             file.flush()
             print(name, time.strftime("%H:%M:%S"), flush=True)
 
