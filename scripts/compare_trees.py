@@ -42,7 +42,8 @@ OTHER_FITS = {
 OTHER_ROWS = 2_000
 WIDE = (1_024, 5, 33)  # features, labels, rows: such as of reaction conditions
 WIDE_FITS = ("lr-rf", "pw-rf", "lw-rf", "lrt-bag")  # with their own settings: 16 levels, but lr-rf
-PARTS = ("fit", "predict", "others", "wide")
+DEEP = {"n_estimators": 100, "max_depth": 16, "criterion": "pairwise", "aggregation": "kemeny"}
+PARTS = ("fit", "predict", "others", "wide", "deep")
 TREES = 50
 MIN_SECONDS = 0.01  # of a timed run: short calls are repeated
 
@@ -125,29 +126,33 @@ def main():
             ranks = [ranker.predict(table[0][:1000]) for ranker in pair]
             assert (ranks[0] == ranks[1]).all(), f"{title}: ranks differ"
 
-        for n_features, n_labels in SHAPES:
-            shape = f"d{n_features}m{n_labels}"
-            for n_rows in FIT_ROWS if "fit" in parts else ():
-                table = table_of(n_features, n_labels, n_rows)
-                fits(f"fit {shape} {n_rows}", "lr-rf", {"n_estimators": TREES}, table)
-            if "predict" not in parts:
-                continue
+        def predictions(title, settings, n_features, n_labels):
             table = table_of(n_features, n_labels, 11_000)
-            pair = learners("lr-rf", {"n_estimators": TREES, "max_bins": 63})
+            pair = learners("lr-rf", settings)
             for ranker in pair:
                 ranker.fit(*table)
             rows = table_of(n_features, n_labels, max(PREDICT_ROWS))[0]
             for n_rows in PREDICT_ROWS:
                 some = rows[:n_rows]
                 runs = [lambda ranker=ranker, some=some: ranker.predict(some) for ranker in pair]
-                assert (runs[0]() == runs[1]()).all(), f"predict {shape}: ranks differ"
-                results.append(compare(f"predict {shape} {n_rows}", runs, options.rounds))
+                assert (runs[0]() == runs[1]()).all(), f"predict {title}: ranks differ"
+                results.append(compare(f"predict {title} {n_rows}", runs, options.rounds))
+
+        for n_features, n_labels in SHAPES:
+            shape = f"d{n_features}m{n_labels}"
+            for n_rows in FIT_ROWS if "fit" in parts else ():
+                table = table_of(n_features, n_labels, n_rows)
+                fits(f"fit {shape} {n_rows}", "lr-rf", {"n_estimators": TREES}, table)
+            if "predict" in parts:
+                predictions(shape, {"n_estimators": TREES, "max_bins": 63}, n_features, n_labels)
         for title, (name, settings) in OTHER_FITS.items() if "others" in parts else ():
             if name != "lrt":
                 settings = {"n_estimators": TREES, **settings}
             fits(f"fit d16m6 {title}", name, settings, table_of(16, 6, OTHER_ROWS))
         for name in WIDE_FITS if "wide" in parts else ():
             fits(f"fit d{WIDE[0]}m{WIDE[1]} {WIDE[2]} {name}", name, {}, table_of(*WIDE))
+        if "deep" in parts:
+            predictions("deep d9m5", DEEP, 9, 5)
     if options.output:
         about = {
             "python": platform.python_version(),
