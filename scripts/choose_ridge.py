@@ -25,7 +25,7 @@ from lrrf_jax.learners._table import training_table
 from lrrf_jax.learners.stacking import out_of_sample
 from lrrf_jax.learners.stacking.combine import logit_of
 from lrrf_jax.learners.stacking.members import default_members
-from lrrf_jax.learners.stacking.weights import descend
+from lrrf_jax.learners.stacking.weights import descend, equal_weights
 from lrrf_jax.rankings.pairwise import pair_signs_on_host
 
 # Penalties per squared distance from equal weights, of a ridge, the loss of equal weights, an equal
@@ -68,16 +68,22 @@ def run(logits: Any) -> list[dict[str, Any]]:
     known = sign != 0
     toward = seen[:, known].astype(np.float64) * sign[known]
     share = np.full(toward.shape[1], 1 / toward.shape[1])
-    common = descend(toward.mean(0, keepdims=True), share, np.ones(1), penalty=0.0)
-    equal = np.full(len(seen), common[0] / len(seen))
-    loss = float(share @ np.logaddexp(0, -(equal @ toward)))
+    equal, loss = equal_weights(toward, share)
     rows = []
     for kind, penalty in PENALTIES.items():
         for ridge in RIDGES[kind]:
             weight = descend(toward, share, equal, penalty(ridge, loss, equal[0], len(sign)))
             total = np.tensordot(weight, unseen, 1).astype(np.float32)
             found = measured(kind, total, y)
-            rows.append({"penalty": found.pop("stack"), "ridge": ridge, **found})
+            rows.append(
+                {
+                    "penalty": found.pop("stack"),
+                    "ridge": ridge,
+                    **found,
+                    "loss_of_equal": round(loss, 5),
+                    "weights": " ".join(f"{w:.3f}" for w in weight),
+                }
+            )
     return rows
 
 
@@ -93,6 +99,7 @@ def main() -> None:
     use_compilation_cache(max_bytes=2**32)
     options.keep.mkdir(parents=True, exist_ok=True)
     columns = ["data", "missing", "fold", "penalty", "ridge", "tau", "brier"]
+    columns += ["loss_of_equal", "weights"]
     taus: dict[tuple[str, float], dict[tuple[str, float], list[float]]] = defaultdict(
         lambda: defaultdict(list)
     )

@@ -85,7 +85,7 @@ STACKS = {
     "linear, hinges": [*LINEAR, "rpc-hinges"],
     "F, mlp": ["F", "mlp"],
 }
-RIDGES = (1e-3, 1e-2)
+RIDGES = (3e-4, 1e-3)
 
 
 def inner_folds(name: str, directory: str | None) -> Iterator[tuple[float, int, Any, Any, Any]]:

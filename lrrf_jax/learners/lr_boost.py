@@ -25,11 +25,7 @@ from lrrf_jax.learners._table import TableShape, TrainingTable
 from lrrf_jax.learners.base import LabelRanker
 from lrrf_jax.learners.batching import map_tiles
 from lrrf_jax.learners.boosting.fit import fit_boost
-from lrrf_jax.learners.boosting.rounds import (
-    MAX_ROUNDS,
-    MAX_STEP,
-    UNIT,
-)
+from lrrf_jax.learners.boosting.rounds import MAX_ROUNDS, MAX_STEP, UNIT
 from lrrf_jax.learners.forest.aggregation import ranks_of_sums
 from lrrf_jax.learners.forest.config import candidates_of, thresholds_of
 from lrrf_jax.learners.forest.fit import ForestParams, Importances

@@ -31,10 +31,8 @@ def _fit(options: argparse.Namespace) -> Program:
     module = importlib.import_module(f"lrrf_jax.learners.{path}")
     function = getattr(module, name)
 
-    def keep(*arguments: Any, config: Any = None, **static: Any) -> Any:
-        if len(arguments) == 5:  # of `boost`, whose configuration is static
-            *arguments, config = arguments
-        raise _Called(tuple(arguments), static if config is None else static | {"config": config})
+    def keep(*arguments: Any, **static: Any) -> Any:
+        raise _Called(arguments, static)
 
     setattr(module, name, keep)
     _backend.CPU = _backend.ACCELERATOR  # what the host decides is decided for one

@@ -180,7 +180,7 @@ def fit_boost(
         progress = Progress(rate, subsample, np.int32(n_rounds), np.int32(patience))
         with our_settings():  # which threads do not inherit
             rows = Rows(target, weight, learns, padded.scale)
-            boosted = boost(keys, samples, rows, progress, padded.config, loss=bradley_terry)
+            boosted = boost(keys, samples, rows, progress, config=padded.config, loss=bradley_terry)
             return Boosted(*jax.device_get(boosted))
 
     losses, n_rounds = None, most

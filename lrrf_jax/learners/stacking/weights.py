@@ -23,13 +23,19 @@ def stack_weights(
     a least squares problem over weights that are not negative. Sums have a fixed order. Costs
     O(n_known n_members^2) per step.
     """
-    n_members = len(logit)
     toward = logit.astype(np.float64) * sign
     share = count / count.sum()
+    equal, loss = equal_weights(toward, share)
+    unit = max(equal[0], _LEAST_UNIT)
+    return descend(toward, share, equal, penalty=ridge * loss / unit**2)
+
+
+def equal_weights(toward: NDArray, share: NDArray) -> tuple[NDArray, float]:
+    """Find the best weights of those that are all equal, and their mean loss in nats."""
+    n_members = len(toward)
     common = descend(toward.mean(0, keepdims=True), share, np.ones(1), penalty=0.0)
     equal = np.full(n_members, common[0] / n_members)
-    unit = max(equal[0], _LEAST_UNIT)
-    return descend(toward, share, equal, penalty=ridge * _loss(equal, toward, share) / unit**2)
+    return equal, _loss(equal, toward, share)
 
 
 def descend(
