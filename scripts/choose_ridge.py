@@ -16,14 +16,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from choose_stack import CHOOSING, SHARES, inner_folds, measured
+from choose_stack import CHOOSING, SHARES, inner_folds, logits_by, measured
 
 from lrrf_jax import use_compilation_cache
 from lrrf_jax._jax_settings import our_settings
 from lrrf_jax.datasets import delete_labels
 from lrrf_jax.learners._table import training_table
-from lrrf_jax.learners.stacking import out_of_sample
-from lrrf_jax.learners.stacking.combine import logit_of
 from lrrf_jax.learners.stacking.members import default_members
 from lrrf_jax.learners.stacking.weights import descend, equal_weights
 from lrrf_jax.rankings.pairwise import pair_signs_on_host
@@ -50,14 +48,15 @@ def fitted(X: Any, y: Any, tested: Any, share: float) -> dict[str, Any]:
     with warnings.catch_warnings(), our_settings():
         warnings.simplefilter("ignore", UserWarning)
         table = training_table(X[~tested], shown, None, missing="unknown")
-        fold = out_of_sample.folds_of(len(table.features), 5, np.random.default_rng(0))
-        seen, unseen = [], []
+        seen: list[Any] = []
+        unseen: list[Any] = []
         for member in default_members(table).values():
             if member.get_params(deep=False).get("random_state", 0) is None:
                 member.set_params(random_state=0)
-            ranker, preferences = out_of_sample.fit_member(member, table, fold)
-            seen.append(logit_of(preferences))
-            unseen.append(logit_of(ranker.predict_preferences(X[tested])))
+            for logits, found in zip(
+                (seen, unseen), logits_by(member, table, X[tested]), strict=True
+            ):
+                logits.append(found)
         sign = pair_signs_on_host(table.positions)
         return {"seen": np.stack(seen), "unseen": np.stack(unseen), "sign": sign, "y": y[tested]}
 

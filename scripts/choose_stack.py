@@ -105,13 +105,10 @@ def run_fold(X: Any, y: Any, tested: Any, share: float) -> list[dict[str, Any]]:
     with warnings.catch_warnings(), our_settings():
         warnings.simplefilter("ignore", UserWarning)
         table = training_table(X[~tested], shown, None, missing="unknown")
-        fold = out_of_sample.folds_of(len(table.features), 5, np.random.default_rng(0))
         seen, unseen, rows = {}, {}, []
         for name, member in members_of(table).items():
             started = time.perf_counter()
-            fitted, preferences = out_of_sample.fit_member(member, table, fold)
-            seen[name] = logit_of(preferences)
-            unseen[name] = logit_of(fitted.predict_preferences(X[tested]))
+            seen[name], unseen[name] = logits_by(member, table, X[tested])
             seconds = round(time.perf_counter() - started, 3)
             rows.append(measured(name, unseen[name], y[tested]) | {"seconds": seconds})
         sign = pair_signs_on_host(table.positions)
@@ -127,6 +124,13 @@ def run_fold(X: Any, y: Any, tested: Any, share: float) -> list[dict[str, Any]]:
                 weights = " ".join(f"{w:.3f}" for w in weight)
                 rows.append(found | {"ridge": ridge, "weights": weights})
     return rows
+
+
+def logits_by(member: Any, table: TrainingTable, X: Any) -> tuple[Any, Any]:
+    """Fit a member; return its logits of the rows learnt from, out of sample, and of other rows."""
+    fold = out_of_sample.folds_of(len(table.features), 5, np.random.default_rng(0))
+    fitted, preferences = out_of_sample.fit_member(member, table, fold)
+    return logit_of(preferences), logit_of(fitted.predict_preferences(X))
 
 
 def measured(name: str, logit: Any, y: Any) -> dict[str, Any]:
